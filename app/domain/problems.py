@@ -1,0 +1,136 @@
+"""Problem sets, problems, their tests, and buggy programs with known bugs."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Literal
+
+from app.domain.programs import Program
+
+
+class Comparison(StrEnum):
+    """How a returned value is held against the expected one."""
+
+    EXACT = "exact"
+    """Equal values of the same built-in type; NaN equals NaN."""
+    FLOAT = "float"
+    """As EXACT, but floats may differ by `tolerance`, absolute or relative."""
+    UNORDERED = "unordered"
+    """Sequences equal as multisets."""
+    ANY_OF = "any_of"
+    """Equal to any element of the expected list."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One call of the entry point.
+
+    `arguments` (a tuple) and `expected` are values in the text form of `app.domain.codec`.
+    `visible` cases may be shown to the model; hidden ones never are, unless the protocol discloses all.
+    """
+
+    arguments: str
+    expected: str
+    visible: bool = False
+    comparison: Comparison = Comparison.EXACT
+    tolerance: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CaseTests:
+    """Literal calls with expected values; the comparison happens outside the sandbox."""
+
+    cases: tuple[Case, ...]
+    style: Literal["cases"] = "cases"
+
+
+@dataclass(frozen=True, slots=True)
+class AssertTests:
+    """Test code that calls the candidate itself (HumanEval's `check(candidate)`, lists of asserts).
+
+    `source` defines `check(candidate)`. `helpers` is code the tests may use (a prompt's helper
+    functions), never the candidate's own globals. `visible` holds asserts a model may be shown.
+    """
+
+    source: str
+    helpers: str = ""
+    visible: tuple[str, ...] = ()
+    style: Literal["asserts"] = "asserts"
+
+
+Tests = CaseTests | AssertTests
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one execution (all cases of one program) may use."""
+
+    cpu_seconds: float = 5.0
+    memory_mb: int = 512
+    output_bytes: int = 64 * 1024
+
+    @property
+    def wall_seconds(self) -> float:
+        """Wall time allowed: three times the CPU time, as the judge's rules have it."""
+        return 3 * self.cpu_seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Lines `start`..`end` (1-based, half-open) of the buggy source replaced by `replacement`."""
+
+    start: int
+    end: int
+    replacement: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bug:
+    """One atomic bug: the edits that repair it, and its ODC class where it is known."""
+
+    edits: tuple[Edit, ...]
+    description: str = ""
+    odc_class: str | None = None
+    odc_subclass: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BuggyProgram:
+    """A faulty variant of a problem's reference, with the bugs it is known to hold."""
+
+    key: str
+    program: Program
+    bugs: tuple[Bug, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One task: what the model is asked, and how its answer is judged.
+
+    `signature` is the code the model is given (imports, helpers, typed signature, docstring);
+    `statement` is prose and may be empty where the signature's docstring says it all.
+    """
+
+    key: str
+    title: str
+    statement: str
+    signature: str
+    entry_point: str
+    tests: Tests
+    reference: Program
+    language: str = "python"
+    difficulty: str | None = None
+    limits: Limits = Limits()
+    buggy_programs: tuple[BuggyProgram, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ProblemSet:
+    """Problems as read from a file, before validation and storage."""
+
+    name: str
+    format: str
+    problems: tuple[Problem, ...]
+    licence: str = "unknown"
+    source: str = ""
+    notes: tuple[str, ...] = field(default=())
+    """What the reader wants a person to know, such as problems it could not convert to cases."""
