@@ -1,4 +1,4 @@
-"""What the product needs from the outside, as protocols. Adapters implement them; tests hold every adapter to one contract."""
+"""What the product needs from the outside, as protocols; tests hold every adapter to one contract each."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -151,7 +151,7 @@ class ModelRequest:
 
 @dataclass(frozen=True, slots=True)
 class ModelReply:
-    """A model's answer. Token counts are None where the endpoint does not report them; `truncated` when it hit `max_tokens`."""
+    """A model's answer. Token counts are None where the endpoint reports none; `truncated` when it hit `max_tokens`."""
 
     text: str
     prompt_tokens: int | None

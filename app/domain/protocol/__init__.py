@@ -1,0 +1,1 @@
+"""The rules of a run: what is asked, what is fed back, and what comes next."""

@@ -1,0 +1,78 @@
+"""The conversation sent to a model. `PROMPTS_VERSION` rises whenever a wording changes: it is part of comparability."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+
+from app.domain.ports import Message
+from app.domain.problems import CaseTests, Problem
+from app.domain.programs import Program
+from app.domain.protocol.policy import Disclosure, History, Protocol, Start
+
+PROMPTS_VERSION = 1
+
+SYSTEM = (
+    "You are an expert Python programmer. Answer with one complete program in a single fenced code block: "
+    "imports, helpers and the function asked for. Do not include tests or example calls."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A reply of the current segment and the feedback it earned."""
+
+    reply: str
+    feedback: str
+
+
+def task_prompt(problem: Problem, policy: Protocol, start: Program | None) -> str:
+    """The first user message: the task, and the buggy program where the run starts from one.
+
+    Raises ValueError where the protocol starts from a buggy program and none is given.
+    """
+    parts = []
+    if problem.statement:
+        parts.append(problem.statement.strip())
+    if policy.start is Start.GENERATE:
+        parts.append(f"Complete this function:\n\n```python\n{problem.signature.rstrip()}\n```")
+    else:
+        if start is None:
+            raise ValueError(f"{problem.key}: the protocol starts from a buggy program and none is given")
+        parts.append(f"The function's specification:\n\n```python\n{problem.signature.rstrip()}\n```")
+        parts.append(
+            "This program is meant to solve it but is wrong. Find the fault and answer with the complete corrected "
+            f"program, changing as little as you can.\n\n```python\n{start.source.rstrip()}\n```"
+        )
+    return "\n\n".join(parts)
+
+
+def conversation(
+    problem: Problem, policy: Protocol, start: Program | None, exchanges: Sequence[Exchange]
+) -> tuple[Message, ...]:
+    """The messages of the next request.
+
+    Parameters
+    ----------
+    exchanges
+        Replies and feedback since the last fresh start, oldest first. With history `last` only the newest is sent.
+    """
+    kept = exchanges if policy.history is History.FULL else exchanges[-1:]
+    messages = [Message("system", SYSTEM), Message("user", task_prompt(problem, policy, start))]
+    for exchange in kept:
+        messages.append(Message("assistant", exchange.reply))
+        messages.append(Message("user", exchange.feedback))
+    return tuple(messages)
+
+
+def request_seed(seed: int, problem_key: str, sample: int, attempt: int) -> int:
+    """A 31-bit seed of its own for every request, the same whenever the run is repeated."""
+    digest = sha256(f"{seed}\0{problem_key}\0{sample}\0{attempt}".encode()).digest()
+    return int.from_bytes(digest[:4], "big") >> 1
+
+
+def disclosed_tests(problem: Problem, policy: Protocol) -> CaseTests | None:
+    """The cases a local model may see: those the feedback could show. None where there are none."""
+    if not isinstance(problem.tests, CaseTests) or policy.disclosure is Disclosure.VERDICT:
+        return None
+    shown = tuple(case for case in problem.tests.cases if case.visible or policy.disclosure is Disclosure.ALL)
+    return CaseTests(shown) if shown else None
