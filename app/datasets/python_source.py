@@ -1,0 +1,64 @@
+"""Questions about Python source that are answered from its syntax tree. Pure: nothing is executed."""
+
+import ast
+import warnings
+
+
+class Unparsable(ValueError):
+    """The text is no Python module; the message is the compiler's."""
+
+
+def parse(source: str) -> ast.Module:
+    """The module's syntax tree.
+
+    Raises Unparsable for a syntax error, for NUL bytes and lone surrogates, and for code nested too deep.
+    """
+    try:
+        with warnings.catch_warnings():
+            # An invalid escape such as "\d" in somebody's data set is no business of this process.
+            warnings.simplefilter("ignore")
+            return ast.parse(source)
+    except SyntaxError as error:
+        where = f" (line {error.lineno} of the source)" if error.lineno else ""
+        raise Unparsable(f"{error.msg}{where}") from error
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise Unparsable(str(error) or type(error).__name__) from error
+
+
+def function(module: ast.Module, name: str) -> ast.FunctionDef | None:
+    """The top-level function of that name which is in force at the end (the last one), None where there is none."""
+    found = [
+        statement for statement in module.body if isinstance(statement, ast.FunctionDef) and statement.name == name
+    ]
+    return found[-1] if found else None
+
+
+def defined_names(statements: list[ast.stmt]) -> set[str]:
+    """Names that statements bind by def, class, assignment or import."""
+    names: set[str] = set()
+    for statement in statements:
+        match statement:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                names.add(name)
+            case ast.Assign(targets=targets):
+                names.update(node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name))
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr()):
+                names.add(name)
+            case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
+                names.update((alias.asname or alias.name).partition(".")[0] for alias in aliases)
+            case _:
+                pass
+    return names
+
+
+def used_names(module: ast.Module) -> set[str]:
+    """Every name the code reads anywhere."""
+    return {node.id for node in ast.walk(module) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+
+
+def through_docstring(source: str, entry_point: ast.FunctionDef) -> str | None:
+    """The source up to the end of the function's docstring: what a model is given. None without a docstring."""
+    first = entry_point.body[0]
+    if ast.get_docstring(entry_point, clean=False) is None or first.end_lineno is None:
+        return None
+    return "".join(source.splitlines(keepends=True)[: first.end_lineno])
