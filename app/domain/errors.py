@@ -7,6 +7,7 @@ HalflifeError
 ├── ConflictError          the request contradicts what is stored
 ├── LeaseLost              another worker took this step over; nothing may be written any more
 ├── InfrastructureError    our side or a third party failed; never counted as a wrong answer
+│   ├── StorageError       the database is locked, full or unreachable; nothing was written
 │   ├── SandboxError       one execution could not be carried out; try again
 │   │   └── SandboxUnavailable   no working sandbox on this machine; the message says how to get one
 │   └── ModelError         a model could not be asked
@@ -51,6 +52,10 @@ class InfrastructureError(HalflifeError):
     """Something other than the candidate failed."""
 
 
+class StorageError(InfrastructureError):
+    """The database could not be used. The transaction was rolled back."""
+
+
 class SandboxError(InfrastructureError):
     """An execution could not be carried out; it says nothing about the program."""
 
@@ -76,4 +81,11 @@ class ModelUnavailable(ModelError):
 
 
 class ModelRejected(ModelError):
-    """A lasting failure: the run is paused with this message until a person acts."""
+    """A lasting failure: the run is paused with this message until a person acts.
+
+    `this_request_only`: the endpoint works, and this request alone is refused (too long, filtered).
+    """
+
+    def __init__(self, reason: str, *, this_request_only: bool = False) -> None:
+        super().__init__(reason)
+        self.this_request_only = this_request_only

@@ -1,0 +1,71 @@
+"""Wake-up messages. A message says that there may be work of a kind; the database says which.
+
+The only Celery import in `app`; `workers` builds on the same application object.
+"""
+
+import logging
+from pathlib import Path
+
+from celery import Celery
+from kombu.exceptions import OperationalError
+
+from app.config import Settings
+from app.domain.work import WorkerKind
+
+TASK_NAMES = {kind: f"halflife.{kind}" for kind in WorkerKind}
+POLLING_SECONDS = 0.01
+"""How often the filesystem transport looks for a message: 3–6 ms from sending to starting."""
+
+log = logging.getLogger(__name__)
+
+
+def make_celery(settings: Settings) -> Celery:
+    """The Celery application on the settings' broker, without a result backend: the database has the results."""
+    app = Celery("halflife")
+    app.conf.update(
+        task_ignore_result=True,
+        task_routes={name: {"queue": kind.value} for kind, name in TASK_NAMES.items()},
+        task_create_missing_queues=True,
+        broker_connection_retry_on_startup=True,
+        worker_prefetch_multiplier=1,
+        worker_enable_remote_control=False,
+        worker_hijack_root_logger=False,
+        worker_send_task_events=False,
+        # A wake-up that nobody took in this time has been replaced by the sweep's.
+        task_default_expires=600,
+    )
+    if settings.broker_url is not None:
+        app.conf.broker_url = settings.broker_url
+    else:
+        folder = _queue_folder(settings.home)
+        app.conf.broker_url = "filesystem://"
+        app.conf.broker_transport_options = {
+            "data_folder_in": str(folder / "messages"),
+            "data_folder_out": str(folder / "messages"),
+            "control_folder": str(folder / "control"),
+            "polling_interval": POLLING_SECONDS,
+        }
+    return app
+
+
+class Queue:
+    """Sends wake-ups. A message that cannot be sent is logged and left to the sweep."""
+
+    def __init__(self, celery: Celery) -> None:
+        self._celery = celery
+
+    def wake(self, kind: WorkerKind, count: int = 1) -> None:
+        """Tell up to `count` workers of `kind` that there may be something to do. Call after the commit."""
+        for _ in range(count):
+            try:
+                self._celery.send_task(TASK_NAMES[kind], retry=False)
+            except (OperationalError, OSError) as error:
+                log.warning("wake-up not sent", extra={"kind": kind.value, "error": str(error)})
+                return
+
+
+def _queue_folder(home: Path) -> Path:
+    folder = home / "queue"
+    for name in ("messages", "control"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    return folder

@@ -1,0 +1,50 @@
+"""API keys at rest: encrypted with Fernet (AES-128-CBC and HMAC-SHA256) under a key kept outside the database."""
+
+import os
+from pathlib import Path
+
+from cryptography.fernet import Fernet, InvalidToken
+
+from app.domain.errors import InputError
+
+
+class Vault:
+    """Encrypts and decrypts. Plain keys exist only in the generate worker, and in the request that stores one."""
+
+    def __init__(self, secret_key: str) -> None:
+        try:
+            self._fernet = Fernet(secret_key)
+        except ValueError as error:
+            raise InputError(
+                "HALFLIFE_SECRET_KEY: must be 32 url-safe base64-encoded bytes; make one with"
+                " `python -c 'from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())'`"
+            ) from error
+
+    @classmethod
+    def at(cls, path: Path) -> "Vault":
+        """A vault whose secret lives in a file readable by its owner alone, made on first use."""
+        try:
+            # O_EXCL: two processes starting at once must not each make a secret.
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileExistsError:
+            pass
+        else:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(Fernet.generate_key())
+        return cls(path.read_text().strip())
+
+    def encrypt(self, api_key: str) -> bytes:
+        """Encrypt a key for storage."""
+        return self._fernet.encrypt(api_key.encode())
+
+    def decrypt(self, stored: bytes) -> str:
+        """Decrypt a stored key.
+
+        Raises InputError where it was stored under another secret.
+        """
+        try:
+            return self._fernet.decrypt(stored).decode()
+        except InvalidToken as error:
+            raise InputError(
+                "the stored API key cannot be read with this secret key: enter the API key again"
+            ) from error

@@ -1,0 +1,1 @@
+"""Persistence: the same schema on SQLite and PostgreSQL."""

@@ -1,0 +1,29 @@
+"""Every table. Importing this package registers all of them on `Base.metadata`."""
+
+from app.db.models.attempt import Attempt, ModelRequestRow, RequestState, Transcript
+from app.db.models.bug_score import BugScore
+from app.db.models.execution_result import ExecutionResult
+from app.db.models.model_endpoint import EndpointKind, ModelEndpoint
+from app.db.models.problem import BuggyProgramRow, ProblemRow, ProblemSetRow
+from app.db.models.run import Run, RunStatus
+from app.db.models.share_link import ShareLink
+from app.db.models.trajectory import Trajectory, TrajectoryOutcome
+
+__all__ = [
+    "Attempt",
+    "BugScore",
+    "BuggyProgramRow",
+    "EndpointKind",
+    "ExecutionResult",
+    "ModelEndpoint",
+    "ModelRequestRow",
+    "ProblemRow",
+    "ProblemSetRow",
+    "RequestState",
+    "Run",
+    "RunStatus",
+    "ShareLink",
+    "Trajectory",
+    "TrajectoryOutcome",
+    "Transcript",
+]

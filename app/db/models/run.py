@@ -1,0 +1,57 @@
+"""Runs: one model on one version of a problem set under one protocol."""
+
+from datetime import datetime
+from enum import StrEnum
+
+from sqlalchemy import BigInteger, ForeignKey
+from sqlalchemy.orm import Mapped, mapped_column, relationship
+
+from app.db.base import Base, Document, Json, UtcDateTime
+from app.db.models.model_endpoint import ModelEndpoint
+from app.db.models.problem import ProblemSetRow
+from app.domain.protocol.policy import Protocol
+
+
+class RunStatus(StrEnum):
+    """Where a run stands. `paused` waits for a person and says why in `status_reason`."""
+
+    RUNNING = "running"
+    PAUSED = "paused"
+    CANCELLED = "cancelled"
+    COMPLETED = "completed"
+
+
+class Run(Base):
+    """A run with its counters. The counters change only in the transaction that changes what they count.
+
+    `tokens_reserved` and `cost_reserved` are the worst case of requests under way; reserved + spent never
+    exceeds the budget. `cost_spent` is None as soon as a price or a token count is unknown.
+    """
+
+    __tablename__ = "runs"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    problem_set_id: Mapped[int] = mapped_column(ForeignKey("problem_sets.id"), index=True)
+    endpoint_id: Mapped[int] = mapped_column(ForeignKey("model_endpoints.id"), index=True)
+    protocol: Mapped[Protocol] = mapped_column(Document(Protocol))
+    prompts_version: Mapped[int]
+    judge_version: Mapped[int]
+    subset: Mapped[list[str] | None] = mapped_column(Json)
+    """Keys of the problems chosen, None for all."""
+    status: Mapped[str] = mapped_column(index=True)
+    status_reason: Mapped[str | None]
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    finished_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    trajectories_total: Mapped[int]
+    trajectories_ended: Mapped[int] = mapped_column(default=0)
+    max_in_flight: Mapped[int]
+    budget_tokens: Mapped[int | None] = mapped_column(BigInteger)
+    budget_cost: Mapped[float | None]
+    tokens_reserved: Mapped[int] = mapped_column(BigInteger, default=0)
+    tokens_spent: Mapped[int] = mapped_column(BigInteger, default=0)
+    cost_reserved: Mapped[float] = mapped_column(default=0.0)
+    cost_spent: Mapped[float | None] = mapped_column(default=0.0)
+    last_claimed_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+
+    problem_set: Mapped[ProblemSetRow] = relationship(lazy="raise")
+    endpoint: Mapped[ModelEndpoint] = relationship(lazy="raise")

@@ -1,0 +1,94 @@
+"""One Database a process: its engine, and the two kinds of session.
+
+On SQLite every write session begins IMMEDIATE. A deferred transaction that reads first and writes later
+fails at once with "database is locked" when another writer came between; an immediate one waits its turn.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from sqlite3 import Connection as SqliteConnection
+
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.orm import Session
+from sqlalchemy.pool import ConnectionPoolEntry
+
+from app.domain.errors import StorageError
+
+BUSY_SECONDS = 20
+"""How long a writer waits for its turn on SQLite before it gives up; transactions here take milliseconds."""
+
+
+class Database:
+    """Owns the engine. `read()` and `write()` open short sessions; nothing else commits."""
+
+    def __init__(self, url: str, *, pool_size: int = 20) -> None:
+        self.sqlite = url.startswith("sqlite")
+        if self.sqlite:
+            self.engine = create_engine(url, connect_args={"timeout": BUSY_SECONDS, "check_same_thread": False})
+            event.listen(self.engine, "connect", _configure_sqlite)
+            event.listen(self.engine, "begin", _begin_sqlite)
+        else:
+            self.engine = create_engine(url, pool_size=pool_size, max_overflow=pool_size, pool_pre_ping=True)
+        self._writer: Engine = self.engine.execution_options(begin_immediate=True)
+
+    @contextmanager
+    def read(self) -> Iterator[Session]:
+        """A session that is rolled back at its end.
+
+        Raises StorageError where the database cannot be used.
+        """
+        with storage_errors(), Session(self.engine, expire_on_commit=False) as session:
+            yield session
+
+    @contextmanager
+    def write(self) -> Iterator[Session]:
+        """A session that commits when the block ends, and rolls back when it raises.
+
+        Raises StorageError where the database cannot be used; nothing was written then.
+        """
+        with storage_errors(), Session(self._writer, expire_on_commit=False) as session, session.begin():
+            yield session
+
+    def close(self) -> None:
+        """Close every connection."""
+        self.engine.dispose()
+
+
+@contextmanager
+def storage_errors() -> Iterator[None]:
+    """Turn a driver's complaint about the database itself into a StorageError with plain words."""
+    try:
+        yield
+    except (OperationalError, InterfaceError) as error:
+        raise StorageError(_plain(error)) from error
+    except DBAPIError as error:
+        if error.connection_invalidated:
+            raise StorageError(_plain(error)) from error
+        raise
+
+
+def _plain(error: DBAPIError) -> str:
+    text = str(error.orig).strip()
+    if "database is locked" in text:
+        return f"the database is locked: another process has been writing for over {BUSY_SECONDS} s"
+    if "disk is full" in text or "No space left" in text:
+        return "the disk that holds the database is full: free some space, then try again; nothing was written"
+    if "readonly database" in text or "unable to open" in text:
+        return f"the database file cannot be opened for writing ({text}): check its folder's permissions"
+    return f"the database cannot be used: {text.splitlines()[0] if text else type(error.orig).__name__}"
+
+
+def _configure_sqlite(connection: DBAPIConnection, _record: ConnectionPoolEntry) -> None:
+    assert isinstance(connection, SqliteConnection)  # noqa: S101 — narrows the type; the listener is SQLite's alone
+    connection.isolation_level = None  # we send BEGIN ourselves, see _begin_sqlite
+    connection.execute("PRAGMA journal_mode = WAL")
+    # In WAL mode NORMAL cannot corrupt the file; a power cut may lose the last commits, a killed process none.
+    connection.execute("PRAGMA synchronous = NORMAL")
+    connection.execute("PRAGMA foreign_keys = ON")
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    immediate = connection.get_execution_options().get("begin_immediate", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if immediate else "BEGIN")

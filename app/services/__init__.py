@@ -1,0 +1,1 @@
+"""One use case a module. Services open their own sessions and return what must be announced after the commit."""

@@ -1,0 +1,102 @@
+"""Adding model endpoints and looking after them."""
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+from sqlalchemy import select
+from sqlalchemy.exc import IntegrityError
+
+from app.adapters.vault import Vault
+from app.db.models import EndpointKind, ModelEndpoint
+from app.db.session import Database
+from app.domain.errors import ConflictError, InputError
+from app.domain.ports import Sampling
+
+REPAIR_SEARCH = "repair-search"
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointRequest:
+    """What a person enters. Prices per million tokens, None where unknown."""
+
+    name: str
+    kind: EndpointKind = EndpointKind.OPENAI
+    base_url: str | None = None
+    model: str | None = None
+    api_key: str | None = None
+    sampling: Sampling = field(default_factory=Sampling)
+    concurrency: int = 4
+    timeout_seconds: float = 120.0
+    price_input: float | None = None
+    price_output: float | None = None
+    script: dict[str, Any] | None = None
+
+
+def add_endpoint(db: Database, vault: Vault, request: EndpointRequest) -> int:
+    """Store an endpoint and return its id.
+
+    Raises InputError naming the field, ConflictError where the name is taken.
+    """
+    _check(request)
+    row = ModelEndpoint(
+        name=request.name.strip(),
+        kind=request.kind,
+        base_url=request.base_url,
+        model=request.model,
+        sampling=request.sampling,
+        concurrency=request.concurrency,
+        timeout_seconds=request.timeout_seconds,
+        price_input=request.price_input,
+        price_output=request.price_output,
+        api_key=vault.encrypt(request.api_key) if request.api_key else None,
+        # Four characters of a short key would be most of it.
+        key_hint=request.api_key[-4:] if request.api_key and len(request.api_key) >= 12 else None,
+        script=request.script,
+        created_at=datetime.now(UTC),
+    )
+    try:
+        with db.write() as session:
+            session.add(row)
+            session.flush()
+            return row.id
+    except IntegrityError as error:
+        raise ConflictError(f"name: there is a model called {request.name!r} already") from error
+
+
+def ensure_repair_search(db: Database, vault: Vault) -> None:
+    """Offer the baseline that needs no key, in every installation."""
+    with db.read() as session:
+        present = session.scalar(select(ModelEndpoint.id).where(ModelEndpoint.name == REPAIR_SEARCH))
+    if present is None:
+        baseline = EndpointRequest(
+            name=REPAIR_SEARCH, kind=EndpointKind.REPAIR_SEARCH, price_input=0.0, price_output=0.0
+        )
+        add_endpoint(db, vault, baseline)
+
+
+def _check(request: EndpointRequest) -> None:
+    if not request.name.strip():
+        raise InputError("name: give the model a name")
+    if request.kind is EndpointKind.OPENAI:
+        parts = urlsplit(request.base_url or "")
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise InputError("base URL: must be an http or https address, such as http://127.0.0.1:8081/v1")
+        if parts.username or parts.password:
+            raise InputError("base URL: must not hold a user name or password; give the API key in its own field")
+        if not (request.model or "").strip():
+            raise InputError("model: name the model to ask for")
+    if request.concurrency < 1:
+        raise InputError("concurrency: must be at least 1")
+    if not request.timeout_seconds > 0:
+        raise InputError("timeout: must be a positive number of seconds")
+    if any(price is not None and not price >= 0 for price in (request.price_input, request.price_output)):
+        raise InputError("price: must not be negative")
+    sampling = request.sampling
+    if sampling.temperature is not None and not 0 <= sampling.temperature <= 2:
+        raise InputError("temperature: must be between 0 and 2")
+    if sampling.top_p is not None and not 0 < sampling.top_p <= 1:
+        raise InputError("top-p: must be above 0 and at most 1")
+    if sampling.max_tokens < 1:
+        raise InputError("maximum tokens: must be at least 1")

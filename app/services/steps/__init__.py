@@ -1,0 +1,1 @@
+"""The two steps of an attempt and what follows each."""

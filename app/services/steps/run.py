@@ -1,0 +1,82 @@
+"""The step `run`: judge the stored program and commit the verdict. No transaction is open meanwhile."""
+
+from collections.abc import Callable
+from dataclasses import asdict, fields
+from datetime import UTC, datetime
+from typing import Protocol
+
+from sqlalchemy import select
+
+from app.db.models import Attempt, Run, RunStatus, TrajectoryOutcome, Transcript
+from app.db.session import Database
+from app.domain.errors import SandboxError
+from app.domain.problems import Problem
+from app.domain.programs import Program
+from app.domain.protocol.feedback import feedback
+from app.domain.verdicts import Judgement
+from app.services.claim import Claim, fenced
+from app.services.steps.situation import read_situation
+from app.services.steps.transitions import MAX_TRIES, Wakes, backoff, end, lock_run, proceed, put_off
+
+_TEXTS = {"first_failure", "stdout", "stderr"}
+_KEPT = [field.name for field in fields(Judgement) if field.name not in _TEXTS]
+"""Columns of Attempt that have the name of a field of Judgement; the texts go to the transcript."""
+
+
+class Judge(Protocol):
+    """Judges a program (app.judge on a sandbox)."""
+
+    def judge(self, program: Program, problem: Problem, *, cancelled: Callable[[], bool]) -> Judgement:
+        """The verdict. Raises SandboxError where the execution could not be carried out."""
+        ...
+
+
+def run(db: Database, claim: Claim, judge: Judge) -> Wakes:
+    """Judge the program of the last attempt and store the verdict.
+
+    A sandbox that fails puts the step off and, after MAX_TRIES, censors the trajectory; neither raises.
+    Raises LeaseLost, StorageError.
+    """
+    situation = read_situation(db, claim)
+    attempt, transcript = situation.attempts[-1], situation.transcripts[-1]
+    program = Program(transcript.program or {})
+    try:
+        judgement = judge.judge(program, situation.problem, cancelled=lambda: _cancelled(db, claim.run_id))
+    except SandboxError as failure:
+        return _sandbox_failed(db, claim, failure)
+    with db.write() as session:
+        trajectory = fenced(session, claim)
+        stored = session.get_one(Attempt, attempt.id)
+        text = session.get_one(Transcript, attempt.id)
+        store_judgement(stored, text, judgement)
+        text.feedback = feedback(judgement, situation.policy.disclosure)
+        return proceed(session, trajectory, [*situation.attempts[:-1], stored], situation)
+
+
+def store_judgement(attempt: Attempt, transcript: Transcript, judgement: Judgement) -> None:
+    """Copy a judgement onto the rows that keep it."""
+    attempt.judged_at = datetime.now(UTC)
+    for name in _KEPT:
+        setattr(attempt, name, getattr(judgement, name))
+    transcript.first_failure = None if judgement.first_failure is None else asdict(judgement.first_failure)
+    transcript.stdout = judgement.stdout
+    transcript.stderr = judgement.stderr
+
+
+def _sandbox_failed(db: Database, claim: Claim, failure: SandboxError) -> Wakes:
+    with db.write() as session:
+        trajectory = fenced(session, claim)
+        if lock_run(session, claim.run_id).status == RunStatus.CANCELLED:
+            end(session, trajectory, TrajectoryOutcome.CANCELLED, None)
+            return ()
+        trajectory.failures += 1
+        if trajectory.failures < MAX_TRIES:
+            put_off(trajectory, backoff(trajectory.failures, None), f"the sandbox: {failure}")
+        else:
+            end(session, trajectory, TrajectoryOutcome.INFRASTRUCTURE, f"after {MAX_TRIES} tries: {failure}")
+        return ()
+
+
+def _cancelled(db: Database, run_id: int) -> bool:
+    with db.read() as session:
+        return session.scalar(select(Run.status).where(Run.id == run_id)) == RunStatus.CANCELLED

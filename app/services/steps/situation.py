@@ -1,0 +1,125 @@
+"""What a step needs to know about its trajectory, read before anything is locked."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from sqlalchemy import select
+from sqlalchemy.orm import joinedload, undefer
+
+from app.db.models import Attempt, BuggyProgramRow, ModelEndpoint, ProblemRow, Run, Trajectory, Transcript
+from app.db.session import Database
+from app.domain.attempts import AttemptRecord
+from app.domain.ports import ModelRequest, Task, Trial
+from app.domain.problems import Problem
+from app.domain.programs import Program
+from app.domain.protocol.decide import Ask
+from app.domain.protocol.policy import Protocol
+from app.domain.protocol.prompts import Exchange, conversation, disclosed_tests, request_seed
+from app.domain.verdicts import Verdict
+from app.services.claim import Claim
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """A trajectory with its run, its problem under the run's limits, and its attempts in order."""
+
+    trajectory: Trajectory
+    run: Run
+    endpoint: ModelEndpoint
+    problem: Problem
+    start: Program | None
+    attempts: list[Attempt]
+    transcripts: list[Transcript]
+
+    @property
+    def policy(self) -> Protocol:
+        """The run's protocol."""
+        return self.run.protocol
+
+
+def read_situation(db: Database, claim: Claim) -> Situation:
+    """Read all of it in one session."""
+    with db.read() as session:
+        trajectory = session.scalars(
+            select(Trajectory)
+            .where(Trajectory.id == claim.trajectory_id)
+            .options(
+                joinedload(Trajectory.run)
+                .joinedload(Run.endpoint)
+                .options(undefer(ModelEndpoint.api_key), undefer(ModelEndpoint.script))
+            )
+        ).one()
+        rows = session.execute(
+            select(Attempt, Transcript)
+            .join(Transcript, Transcript.attempt_id == Attempt.id)
+            .where(Attempt.trajectory_id == trajectory.id)
+            .order_by(Attempt.attempt_index)
+        ).all()
+    problem = _problem(db, trajectory.problem_id)
+    buggy_id = trajectory.buggy_program_id
+    return Situation(
+        trajectory=trajectory,
+        run=trajectory.run,
+        endpoint=trajectory.run.endpoint,
+        problem=replace(problem, limits=trajectory.run.protocol.limits or problem.limits),
+        start=None if buggy_id is None else _buggy_program(db, buggy_id),
+        attempts=[row[0] for row in rows],
+        transcripts=[row[1] for row in rows],
+    )
+
+
+@lru_cache(maxsize=256)
+def _problem(db: Database, problem_id: int) -> Problem:
+    """A problem's definition never changes; a large one takes longer to read than the rest of a step together."""
+    with db.read() as session:
+        return session.scalars(select(ProblemRow.definition).where(ProblemRow.id == problem_id)).one()
+
+
+@lru_cache(maxsize=256)
+def _buggy_program(db: Database, buggy_program_id: int) -> Program:
+    with db.read() as session:
+        query = select(BuggyProgramRow.definition).where(BuggyProgramRow.id == buggy_program_id)
+        return session.scalars(query).one().program
+
+
+def records(attempts: Sequence[Attempt]) -> list[AttemptRecord]:
+    """The attempts as the rules see them."""
+    return [
+        AttemptRecord(
+            index=a.attempt_index,
+            segment=a.segment,
+            verdict=None if a.verdict is None else Verdict(a.verdict),
+            visible_passed=a.visible_passed or 0,
+            visible_total=a.visible_total or 0,
+        )
+        for a in attempts
+    ]
+
+
+def build_request(situation: Situation, decision: Ask) -> ModelRequest:
+    """What is sent for the attempt that `decision` names."""
+    in_segment = [
+        Exchange(transcript.reply, transcript.feedback or "")
+        for attempt, transcript in zip(situation.attempts, situation.transcripts, strict=True)
+        if attempt.segment == decision.segment
+    ]
+    trials = tuple(
+        Trial(Program(transcript.program), Verdict(attempt.verdict or ""))
+        for attempt, transcript in zip(situation.attempts, situation.transcripts, strict=True)
+        if transcript.program is not None
+    )
+    problem, policy = situation.problem, situation.policy
+    return ModelRequest(
+        messages=conversation(problem, policy, situation.start, in_segment),
+        sampling=situation.endpoint.sampling,
+        seed=request_seed(policy.seed, problem.key, situation.trajectory.sample, decision.index),
+        task=Task(
+            problem_key=problem.key,
+            entry_point=problem.entry_point,
+            limits=problem.limits,
+            tests=disclosed_tests(problem, policy),
+            start=situation.start,
+            trials=trials,
+        ),
+    )

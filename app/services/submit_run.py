@@ -1,0 +1,119 @@
+"""Starting a run."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from sqlalchemy import select
+from sqlalchemy.orm import joinedload
+
+from app.db.models import EndpointKind, ModelEndpoint, ProblemRow, ProblemSetRow, Run, RunStatus, Trajectory
+from app.db.session import Database
+from app.domain.errors import InputError, NotFoundError
+from app.domain.protocol.policy import Protocol, Start
+from app.domain.protocol.prompts import PROMPTS_VERSION
+from app.domain.work import Step
+from app.judge import JUDGE_VERSION
+from app.services.steps.transitions import make_due
+
+DEFAULT_IN_FLIGHT = 32
+"""Steps of one run under way at once, over both kinds of worker: a large run leaves room for a small one."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """What a person asks for. `problems` are keys of the set, None for all of it. Budgets None are unlimited."""
+
+    problem_set_id: int
+    endpoint_id: int
+    protocol: Protocol
+    problems: Sequence[str] | None = None
+    budget_tokens: int | None = None
+    budget_cost: float | None = None
+    max_in_flight: int = DEFAULT_IN_FLIGHT
+
+
+def submit_run(db: Database, request: RunRequest) -> int:
+    """Store the run with all its trajectories due, and return its id. The caller wakes the workers afterwards.
+
+    Raises InputError naming the field, NotFoundError for an unknown problem set or endpoint.
+    """
+    _check_budget(request)
+    with db.write() as session:
+        problem_set = session.get(ProblemSetRow, request.problem_set_id)
+        endpoint = session.get(ModelEndpoint, request.endpoint_id)
+        if problem_set is None:
+            raise NotFoundError(f"there is no problem set {request.problem_set_id}")
+        if endpoint is None:
+            raise NotFoundError(f"there is no model {request.endpoint_id}")
+        if request.budget_cost is not None and (endpoint.price_input is None or endpoint.price_output is None):
+            raise InputError(f"budget: the price of {endpoint.name} is unknown, so a budget in money cannot be kept")
+        if endpoint.kind == EndpointKind.REPAIR_SEARCH and request.protocol.start is not Start.DEBUG:
+            raise InputError(
+                "protocol: repair-search repairs a given buggy program; choose the protocol that starts from one"
+            )
+        rows = session.scalars(
+            select(ProblemRow)
+            .where(ProblemRow.problem_set_id == problem_set.id)
+            .options(joinedload(ProblemRow.buggy_programs))
+            .order_by(ProblemRow.position)
+        )
+        chosen = _choose(list(rows.unique()), request.problems, problem_set.name)
+        run = Run(
+            problem_set_id=problem_set.id,
+            endpoint_id=endpoint.id,
+            protocol=request.protocol,
+            prompts_version=PROMPTS_VERSION,
+            judge_version=JUDGE_VERSION,
+            subset=None if request.problems is None else [row.key for row in chosen],
+            status=RunStatus.RUNNING,
+            created_at=datetime.now(UTC),
+            trajectories_total=0,
+            max_in_flight=request.max_in_flight,
+            budget_tokens=request.budget_tokens,
+            budget_cost=request.budget_cost,
+        )
+        session.add(run)
+        session.flush()
+        trajectories = _trajectories(run, chosen, endpoint)
+        if not trajectories:
+            raise InputError(f"problem set: {problem_set.name} holds no buggy program to start from")
+        session.add_all(trajectories)
+        run.trajectories_total = len(trajectories)
+        return run.id
+
+
+def _check_budget(request: RunRequest) -> None:
+    if request.budget_tokens is not None and request.budget_tokens <= 0:
+        raise InputError("budget: tokens must be a positive number")
+    if request.budget_cost is not None and not request.budget_cost > 0:
+        raise InputError("budget: cost must be a positive amount")
+    if request.max_in_flight < 1:
+        raise InputError("steps in flight: must be at least 1")
+
+
+def _choose(rows: list[ProblemRow], keys: Sequence[str] | None, set_name: str) -> list[ProblemRow]:
+    if keys is None:
+        return rows
+    unknown = sorted(set(keys) - {row.key for row in rows})
+    if unknown:
+        raise InputError(f"problems: {set_name} has no {', '.join(unknown)}")
+    if not keys:
+        raise InputError("problems: choose at least one")
+    wanted = set(keys)
+    return [row for row in rows if row.key in wanted]
+
+
+def _trajectories(run: Run, problems: list[ProblemRow], endpoint: ModelEndpoint) -> list[Trajectory]:
+    starts: list[tuple[ProblemRow, int | None]] = []
+    for problem in problems:
+        if run.protocol.start is Start.GENERATE:
+            starts.append((problem, None))
+        else:
+            starts += [(problem, buggy.id) for buggy in problem.buggy_programs]
+    trajectories = []
+    for position, (problem, buggy_id) in enumerate(starts):
+        trajectory = Trajectory(run_id=run.id, problem_id=problem.id, buggy_program_id=buggy_id, position=position)
+        make_due(trajectory, Step.ASK, endpoint)
+        trajectories.append(trajectory)
+    return trajectories
