@@ -1,0 +1,1 @@
+"""Celery workers. `python -m workers generate` and `python -m workers execute` start one each."""

@@ -21,6 +21,11 @@ class Vault:
             ) from error
 
     @classmethod
+    def of(cls, home: Path, secret_key: str | None) -> "Vault":
+        """A vault under the given secret or, without one, under the one in `home`."""
+        return cls(secret_key) if secret_key is not None else cls.at(home / "secret.key")
+
+    @classmethod
     def at(cls, path: Path) -> "Vault":
         """A vault whose secret lives in a file readable by its owner alone, made on first use."""
         try:

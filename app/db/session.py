@@ -4,9 +4,11 @@ On SQLite every write session begins IMMEDIATE. A deferred transaction that read
 fails at once with "database is locked" when another writer came between; an immediate one waits its turn.
 """
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from sqlite3 import Connection as SqliteConnection
+from typing import TypeVar
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine.interfaces import DBAPIConnection
@@ -15,6 +17,8 @@ from sqlalchemy.orm import Session
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from app.domain.errors import StorageError
+
+T = TypeVar("T")
 
 BUSY_SECONDS = 20
 """How long a writer waits for its turn on SQLite before it gives up; transactions here take milliseconds."""
@@ -54,6 +58,23 @@ class Database:
     def close(self) -> None:
         """Close every connection."""
         self.engine.dispose()
+
+
+def persistently(act: Callable[[], T], *, seconds: float = 20.0) -> T:
+    """Call `act` until the database takes it, for results that would be dear to make again.
+
+    `act` must be safe to repeat, as a fenced write is. Raises the last StorageError after `seconds`.
+    """
+    deadline = time.monotonic() + seconds
+    pause = 0.1
+    while True:
+        try:
+            return act()
+        except StorageError:
+            if time.monotonic() + pause > deadline:
+                raise
+            time.sleep(pause)
+            pause = min(2 * pause, 2.0)
 
 
 @contextmanager

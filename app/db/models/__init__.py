@@ -1,5 +1,6 @@
 """Every table. Importing this package registers all of them on `Base.metadata`."""
 
+from app.db.base import Base
 from app.db.models.attempt import Attempt, ModelRequestRow, RequestState, Transcript
 from app.db.models.bug_score import BugScore
 from app.db.models.execution_result import ExecutionResult
@@ -11,6 +12,7 @@ from app.db.models.trajectory import Trajectory, TrajectoryOutcome
 
 __all__ = [
     "Attempt",
+    "Base",
     "BugScore",
     "BuggyProgramRow",
     "EndpointKind",

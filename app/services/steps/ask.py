@@ -17,7 +17,7 @@ from app.db.models import (
     TrajectoryOutcome,
     Transcript,
 )
-from app.db.session import Database
+from app.db.session import Database, persistently
 from app.domain.errors import ModelRejected, ModelUnavailable
 from app.domain.ports import Message, Model, ModelReply
 from app.domain.protocol.decide import Ask, decide
@@ -52,7 +52,8 @@ def ask(db: Database, claim: Claim, model_for: Callable[[ModelEndpoint], Model])
         return _model_failed(db, claim, sent, failure, billed=failure.billed and worst is not FREE)
     except ModelRejected as failure:
         return _model_failed(db, claim, sent, failure, billed=False)
-    return _commit_reply(db, claim, sent, decision, situation, request.messages, reply, prices)
+    # A reply is paid for: a database that restarts meanwhile must not cost it.
+    return persistently(lambda: _commit_reply(db, claim, sent, decision, situation, request.messages, reply, prices))
 
 
 def _commit_request(db: Database, claim: Claim, decision: Ask, worst: WorstCase, prices: Prices) -> int | None:

@@ -7,16 +7,17 @@ from typing import Protocol
 
 from sqlalchemy import select
 
-from app.db.models import Attempt, Run, RunStatus, TrajectoryOutcome, Transcript
-from app.db.session import Database
+from app.db.models import Attempt, Run, RunStatus, Transcript
+from app.db.session import Database, persistently
 from app.domain.errors import SandboxError
 from app.domain.problems import Problem
 from app.domain.programs import Program
 from app.domain.protocol.feedback import feedback
 from app.domain.verdicts import Judgement
 from app.services.claim import Claim, fenced
+from app.services.steps.failure import put_off_failed
 from app.services.steps.situation import read_situation
-from app.services.steps.transitions import MAX_TRIES, Wakes, backoff, end, lock_run, proceed, put_off
+from app.services.steps.transitions import Wakes, proceed
 
 _TEXTS = {"first_failure", "stdout", "stderr"}
 _KEPT = [field.name for field in fields(Judgement) if field.name not in _TEXTS]
@@ -24,9 +25,9 @@ _KEPT = [field.name for field in fields(Judgement) if field.name not in _TEXTS]
 
 
 class Judge(Protocol):
-    """Judges a program (app.judge on a sandbox)."""
+    """What judges: `app.services.judge_program.CachedJudge` in a worker."""
 
-    def judge(self, program: Program, problem: Problem, *, cancelled: Callable[[], bool]) -> Judgement:
+    def judge(self, program: Program, problem: Problem, *, tests_hash: str, cancelled: Callable[[], bool]) -> Judgement:
         """The verdict. Raises SandboxError where the execution could not be carried out."""
         ...
 
@@ -41,16 +42,25 @@ def run(db: Database, claim: Claim, judge: Judge) -> Wakes:
     attempt, transcript = situation.attempts[-1], situation.transcripts[-1]
     program = Program(transcript.program or {})
     try:
-        judgement = judge.judge(program, situation.problem, cancelled=lambda: _cancelled(db, claim.run_id))
+        judgement = judge.judge(
+            program,
+            situation.problem,
+            tests_hash=situation.tests_hash,
+            cancelled=lambda: _cancelled(db, claim.run_id),
+        )
     except SandboxError as failure:
-        return _sandbox_failed(db, claim, failure)
-    with db.write() as session:
-        trajectory = fenced(session, claim)
-        stored = session.get_one(Attempt, attempt.id)
-        text = session.get_one(Transcript, attempt.id)
-        store_judgement(stored, text, judgement)
-        text.feedback = feedback(judgement, situation.policy.disclosure)
-        return proceed(session, trajectory, [*situation.attempts[:-1], stored], situation)
+        return put_off_failed(db, claim, f"the sandbox: {failure}")
+
+    def commit() -> Wakes:
+        with db.write() as session:
+            trajectory = fenced(session, claim)
+            stored = session.get_one(Attempt, attempt.id)
+            text = session.get_one(Transcript, attempt.id)
+            store_judgement(stored, text, judgement)
+            text.feedback = feedback(judgement, situation.policy.disclosure)
+            return proceed(session, trajectory, [*situation.attempts[:-1], stored], situation)
+
+    return persistently(commit)
 
 
 def store_judgement(attempt: Attempt, transcript: Transcript, judgement: Judgement) -> None:
@@ -61,20 +71,6 @@ def store_judgement(attempt: Attempt, transcript: Transcript, judgement: Judgeme
     transcript.first_failure = None if judgement.first_failure is None else asdict(judgement.first_failure)
     transcript.stdout = judgement.stdout
     transcript.stderr = judgement.stderr
-
-
-def _sandbox_failed(db: Database, claim: Claim, failure: SandboxError) -> Wakes:
-    with db.write() as session:
-        trajectory = fenced(session, claim)
-        if lock_run(session, claim.run_id).status == RunStatus.CANCELLED:
-            end(session, trajectory, TrajectoryOutcome.CANCELLED, None)
-            return ()
-        trajectory.failures += 1
-        if trajectory.failures < MAX_TRIES:
-            put_off(trajectory, backoff(trajectory.failures, None), f"the sandbox: {failure}")
-        else:
-            end(session, trajectory, TrajectoryOutcome.INFRASTRUCTURE, f"after {MAX_TRIES} tries: {failure}")
-        return ()
 
 
 def _cancelled(db: Database, run_id: int) -> bool:

@@ -28,6 +28,7 @@ class Situation:
     run: Run
     endpoint: ModelEndpoint
     problem: Problem
+    tests_hash: str
     start: Program | None
     attempts: list[Attempt]
     transcripts: list[Transcript]
@@ -56,13 +57,14 @@ def read_situation(db: Database, claim: Claim) -> Situation:
             .where(Attempt.trajectory_id == trajectory.id)
             .order_by(Attempt.attempt_index)
         ).all()
-    problem = _problem(db, trajectory.problem_id)
+    problem, tests_hash = _problem(db, trajectory.problem_id)
     buggy_id = trajectory.buggy_program_id
     return Situation(
         trajectory=trajectory,
         run=trajectory.run,
         endpoint=trajectory.run.endpoint,
         problem=replace(problem, limits=trajectory.run.protocol.limits or problem.limits),
+        tests_hash=tests_hash,
         start=None if buggy_id is None else _buggy_program(db, buggy_id),
         attempts=[row[0] for row in rows],
         transcripts=[row[1] for row in rows],
@@ -70,10 +72,13 @@ def read_situation(db: Database, claim: Claim) -> Situation:
 
 
 @lru_cache(maxsize=256)
-def _problem(db: Database, problem_id: int) -> Problem:
+def _problem(db: Database, problem_id: int) -> tuple[Problem, str]:
     """A problem's definition never changes; a large one takes longer to read than the rest of a step together."""
     with db.read() as session:
-        return session.scalars(select(ProblemRow.definition).where(ProblemRow.id == problem_id)).one()
+        row = session.execute(
+            select(ProblemRow.definition, ProblemRow.tests_hash).where(ProblemRow.id == problem_id)
+        ).one()
+        return row.definition, row.tests_hash
 
 
 @lru_cache(maxsize=256)

@@ -1,0 +1,194 @@
+"""Taking a problem set in: every item is tried first, and what does not behave is left out and reported."""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+
+from pydantic import TypeAdapter
+from sqlalchemy import func, select
+
+from app.db.models import BuggyProgramRow, ProblemRow, ProblemSetRow
+from app.db.session import Database
+from app.domain.errors import InputError
+from app.domain.ports import Sandbox
+from app.domain.problems import BuggyProgram, CaseTests, Problem, ProblemSet, Tests
+from app.domain.programs import Program
+from app.domain.verdicts import Judgement, Verdict
+from app.judge import Judge
+
+_PROBLEM: TypeAdapter[Problem] = TypeAdapter(Problem)
+_TESTS: TypeAdapter[Tests] = TypeAdapter(Tests)
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """An item that was left out. `key` is the problem's, or `problem/variant` for a buggy program."""
+
+    key: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ImportReport:
+    """What an import did. `created` is False where this very content was stored before."""
+
+    problem_set_id: int
+    name: str
+    version: int
+    content_hash: str
+    created: bool
+    problems: int
+    buggy_programs: int
+    weak: tuple[str, ...]
+    """Problems whose tests had to run in the candidate's own process."""
+    rejected: tuple[Rejection, ...]
+    notes: tuple[str, ...]
+
+
+def import_problem_set(
+    db: Database,
+    sandbox: Sandbox,
+    problem_set: ProblemSet,
+    *,
+    slots: int,
+    progress: Callable[[int, int], None],
+) -> ImportReport:
+    """Validate a set in the sandbox and store what is sound as a version of its name.
+
+    A problem is sound when its reference is accepted; a buggy program when it is not accepted.
+    The same content under the same name is stored once. `slots` problems are tried at a time;
+    `progress` is told how many of how many are done.
+
+    Raises InputError where no problem is sound, SandboxError where validation could not be carried out.
+    """
+    judge = Judge(sandbox)
+    sound: list[Problem] = []
+    weak: list[str] = []
+    rejected: list[Rejection] = []
+    with ThreadPoolExecutor(slots) as pool:
+        for done, checked in enumerate(pool.map(lambda p: _validate(judge, p), problem_set.problems), start=1):
+            rejected += checked.rejected
+            if checked.problem is not None:
+                sound.append(checked.problem)
+                if checked.weak:
+                    weak.append(checked.problem.key)
+            progress(done, len(problem_set.problems))
+    if not sound:
+        reasons = "; ".join(f"{r.key}: {r.reason}" for r in rejected[:3])
+        raise InputError(f"no problem of {problem_set.name} is sound ({reasons})")
+    return _store(db, problem_set, sound, tuple(weak), tuple(rejected))
+
+
+@dataclass(frozen=True, slots=True)
+class _Checked:
+    problem: Problem | None
+    weak: bool
+    rejected: tuple[Rejection, ...]
+
+
+def _validate(judge: Judge, problem: Problem) -> _Checked:
+    verdict = _judge(judge, problem, problem.reference)
+    if verdict.verdict is not Verdict.AC:
+        return _Checked(None, False, (Rejection(problem.key, f"its reference is not accepted: {_words(verdict)}"),))
+    kept: list[BuggyProgram] = []
+    rejected: list[Rejection] = []
+    for buggy in problem.buggy_programs:
+        if _judge(judge, problem, buggy.program).verdict is Verdict.AC:
+            rejected.append(Rejection(f"{problem.key}/{buggy.key}", "the buggy program passes every test"))
+        else:
+            kept.append(buggy)
+    return _Checked(replace(problem, buggy_programs=tuple(kept)), verdict.weak, tuple(rejected))
+
+
+def _judge(judge: Judge, problem: Problem, program: Program) -> Judgement:
+    return judge.judge(program, problem, cancelled=lambda: False)
+
+
+def _words(judgement: Judgement) -> str:
+    words = (
+        f"{judgement.verdict.value} ({judgement.reason}), {judgement.cases_passed} of {judgement.cases_total} passed"
+    )
+    failure = judgement.first_failure
+    if failure is None:
+        return words
+    return f"{words}; first failing test {failure.index + 1}: {failure.error or f'gave {failure.actual}'}"
+
+
+def _store(
+    db: Database,
+    problem_set: ProblemSet,
+    problems: Sequence[Problem],
+    weak: tuple[str, ...],
+    rejected: tuple[Rejection, ...],
+) -> ImportReport:
+    content_hash = _content_hash(problems)
+    report = {"notes": list(problem_set.notes), "weak": list(weak), "rejected": [asdict(r) for r in rejected]}
+    with db.write() as session:
+        same_name = ProblemSetRow.name == problem_set.name
+        row = session.scalar(select(ProblemSetRow).where(same_name, ProblemSetRow.content_hash == content_hash))
+        created = row is None
+        if row is None:
+            latest = session.scalar(select(func.max(ProblemSetRow.version)).where(same_name))
+            row = ProblemSetRow(
+                name=problem_set.name,
+                version=(latest or 0) + 1,
+                content_hash=content_hash,
+                format=problem_set.format,
+                licence=problem_set.licence,
+                source=problem_set.source,
+                created_at=datetime.now(UTC),
+                problem_count=len(problems),
+                report=report,
+                problems=[_problem_row(position, problem) for position, problem in enumerate(problems)],
+            )
+            session.add(row)
+            session.flush()
+        return ImportReport(
+            problem_set_id=row.id,
+            name=row.name,
+            version=row.version,
+            content_hash=content_hash,
+            created=created,
+            problems=len(problems),
+            buggy_programs=sum(len(problem.buggy_programs) for problem in problems),
+            weak=weak,
+            rejected=rejected,
+            notes=problem_set.notes,
+        )
+
+
+def _problem_row(position: int, problem: Problem) -> ProblemRow:
+    tests = problem.tests
+    return ProblemRow(
+        position=position,
+        key=problem.key,
+        title=problem.title,
+        difficulty=problem.difficulty,
+        language=problem.language,
+        test_style=tests.style,
+        case_count=len(tests.cases) if isinstance(tests, CaseTests) else None,
+        tests_hash=_tests_hash(problem),
+        definition=replace(problem, buggy_programs=()),
+        buggy_programs=[
+            BuggyProgramRow(key=buggy.key, bug_count=len(buggy.bugs), definition=buggy)
+            for buggy in problem.buggy_programs
+        ],
+    )
+
+
+def _tests_hash(problem: Problem) -> str:
+    """SHA-256 of what decides a verdict besides program and limits: language, entry point and tests."""
+    digest = hashlib.sha256(f"{problem.language}\0{problem.entry_point}\0".encode())
+    digest.update(_TESTS.dump_json(problem.tests))
+    return digest.hexdigest()
+
+
+def _content_hash(problems: Sequence[Problem]) -> str:
+    digest = hashlib.sha256()
+    for problem in problems:
+        encoded = _PROBLEM.dump_json(problem)
+        digest.update(len(encoded).to_bytes(8, "big"))
+        digest.update(encoded)
+    return digest.hexdigest()

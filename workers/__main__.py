@@ -1,0 +1,50 @@
+"""`python -m workers generate|execute`: one worker process on the settings' broker and database."""
+
+import logging
+import socket
+import sys
+from os import getpid
+
+from celery.signals import worker_ready, worker_shutting_down
+
+from app.domain.errors import HalflifeError
+from app.domain.work import WorkerKind
+from workers.base import install
+from workers.celery_app import celery, settings
+from workers.wiring import build
+
+
+def main() -> int:
+    """Run until SIGTERM or SIGINT; steps under way are finished, further ones are left to others."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    if len(sys.argv) != 2 or sys.argv[1] not in list(WorkerKind):
+        sys.stderr.write(f"usage: python -m workers {'|'.join(WorkerKind)}\n")
+        return 2
+    kind = WorkerKind(sys.argv[1])
+    try:
+        worker, close = build(kind, settings)
+    except HalflifeError as error:
+        sys.stderr.write(f"the {kind} worker cannot start: {error}\n")
+        return 1
+    install(worker)
+    worker_ready.connect(lambda **_: worker.start(), weak=False)
+    worker_shutting_down.connect(lambda **_: worker.stop(), weak=False)
+    try:
+        celery.Worker(
+            queues=[kind.value],
+            pool="threads",
+            concurrency=worker.concurrency,
+            hostname=f"{kind}-{getpid()}@{socket.gethostname()}",
+            loglevel="INFO",
+            # Workers speak through the database; Celery's own chatter between them would only cost messages.
+            without_gossip=True,
+            without_mingle=True,
+            without_heartbeat=True,
+        ).start()
+    finally:
+        close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

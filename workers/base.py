@@ -1,0 +1,142 @@
+"""What both kinds of worker share: draining due steps under renewed leases, and the periodic sweep."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+from app.adapters.queue import Queue
+from app.db.session import Database
+from app.domain.errors import LeaseLost, StorageError
+from app.domain.work import Step, WorkerKind
+from app.services.claim import Claim, claim_due, renew
+from app.services.steps.failure import put_off_failed
+from app.services.steps.transitions import Wakes
+from app.services.sweep import sweep
+
+log = logging.getLogger(__name__)
+
+_installed: dict[WorkerKind, "Worker"] = {}
+
+
+def install(worker: "Worker") -> None:
+    """Make `worker` the one that this process's tasks work with."""
+    _installed[worker.kind] = worker
+
+
+def current_worker(kind: WorkerKind) -> "Worker":
+    """The installed worker of `kind`. Raises KeyError in a process that was not started as one."""
+    return _installed[kind]
+
+
+class Worker:
+    """One worker process: `concurrency` threads draining due steps, and one that renews leases and sweeps.
+
+    `steps` maps each step this kind performs to what performs it.
+    """
+
+    def __init__(
+        self,
+        kind: WorkerKind,
+        db: Database,
+        queue: Queue,
+        steps: Mapping[Step, Callable[[Claim], Wakes]],
+        *,
+        concurrency: int,
+        lease_seconds: float,
+        sweep_seconds: float,
+    ) -> None:
+        self.kind = kind
+        self.concurrency = concurrency
+        self._db = db
+        self._queue = queue
+        self._steps = steps
+        self._lease_seconds = lease_seconds
+        self._sweep_seconds = sweep_seconds
+        self._stopping = threading.Event()
+        self._held: set[Claim] = set()
+        self._draining = 0
+        self._lock = threading.Lock()
+        self._threads = [
+            threading.Thread(target=self._every, args=(lease_seconds / 3, self._renew), name="leases", daemon=True),
+            threading.Thread(target=self._every, args=(sweep_seconds, self._sweep), name="sweep", daemon=True),
+        ]
+
+    def start(self) -> None:
+        """Begin renewing and sweeping."""
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        """Take no further steps; those under way go on."""
+        self._stopping.set()
+
+    def drain(self) -> None:
+        """Claim and perform steps until none is due. Messages that come meanwhile find nothing and cost a query."""
+        with self._lock:
+            self._draining += 1
+        try:
+            while not self._stopping.is_set() and self._perform_next():
+                pass
+        except StorageError as error:
+            # The sweep comes back to it once the database does.
+            log.warning("database unusable", extra={"error": str(error)})
+        finally:
+            with self._lock:
+                self._draining -= 1
+
+    def _perform_next(self) -> bool:
+        claims = claim_due(self._db, self.kind, 1, self._lease_seconds)
+        for claim in claims:
+            with self._holding(claim):
+                wakes = self._perform(claim)
+            for kind in wakes:
+                self._queue.wake(kind)
+        return bool(claims)
+
+    def _perform(self, claim: Claim) -> Wakes:
+        ids = {"run": claim.run_id, "trajectory": claim.trajectory_id, "lease": claim.lease_number}
+        try:
+            return self._steps[claim.step](claim)
+        except LeaseLost:
+            log.warning("lease lost", extra=ids)
+            return ()
+        except StorageError:
+            raise
+        except Exception as error:
+            # A fault of ours must not hold a trajectory for ever: it is put off, and censored when it stays.
+            log.exception("step failed", extra=ids)
+            return put_off_failed(self._db, claim, f"internal error: {type(error).__name__}: {error}")
+
+    @contextmanager
+    def _holding(self, claim: Claim) -> Iterator[None]:
+        with self._lock:
+            self._held.add(claim)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._held.discard(claim)
+
+    def _every(self, seconds: float, act: Callable[[], None]) -> None:
+        # Daemon threads: they go on while a stopping worker ends its steps, whose leases must not run out.
+        while True:
+            time.sleep(seconds)
+            try:
+                act()
+            except StorageError as error:
+                log.warning("database unusable", extra={"error": str(error)})
+
+    def _renew(self) -> None:
+        with self._lock:
+            held = list(self._held)
+        renew(self._db, held, self._lease_seconds)
+
+    def _sweep(self) -> None:
+        if self._stopping.is_set():
+            return
+        due = sweep(self._db, self.kind)
+        with self._lock:
+            idle = self.concurrency - self._draining
+        self._queue.wake(self.kind, max(0, min(due, idle)))
