@@ -29,7 +29,8 @@ time.sleep(60)
 """
 PARENT = """
 import subprocess, sys, time
-print("child", subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]).pid, flush=True)
+subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+print("hello", flush=True)
 time.sleep(60)
 """
 FAILING = "print('first words'); raise SystemExit('no database')"
@@ -106,12 +107,13 @@ def test_watching_stops_when_the_condition_holds(child, tmp_path):
 
 
 def test_children_end_when_the_block_fails(child, tmp_path):
-    def fail() -> bool:
-        raise KeyError
+    def run_and_fail() -> None:
+        with Group([child("one", OBEDIENT)], tmp_path) as group:
+            group.wait_ready(10)
+            raise KeyError
 
-    with pytest.raises(KeyError), Group([child("one", OBEDIENT)], tmp_path) as group:
-        group.wait_ready(10)
-        group.watch(until=fail)
+    with pytest.raises(KeyError):
+        run_and_fail()
     assert (tmp_path / "one.log").read_text() == "hello\ngoodbye\n"
 
 
@@ -131,11 +133,12 @@ def test_a_killed_child_is_restarted(child, tmp_path, caplog):
 
 
 def test_what_a_dead_child_started_is_killed_too(child, tmp_path):
-    with Group([child("one", PARENT)], tmp_path) as group:
+    marker = f"HALFLIFE_TEST_MARKER={tmp_path}"
+    one = Child("one", child("one", PARENT).argv, os.environ | dict([marker.split("=")]), child("one", PARENT).ready)
+    with Group([one], tmp_path) as group:
         group.wait_ready(10)
-        grandchild = Path("/proc") / (tmp_path / "one.log").read_text().split()[1]
-        assert grandchild.exists()
-    wait_for(lambda: not grandchild.exists())
+        assert len(processes_of(marker)) == 2
+    wait_for(lambda: processes_of(marker) == [])
 
 
 def test_a_stubborn_child_is_killed_after_the_grace_period(child, tmp_path):
