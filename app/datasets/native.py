@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 from app.datasets import payload
 from app.datasets.line_edits import line_edits
-from app.datasets.python_source import Unparsable, function, parse, through_docstring
+from app.datasets.python_source import Unparsable, function, head, parse
 from app.datasets.records import JSON_NAMES, Record, parse_json
 from app.datasets.tagged_values import BadValue, python_value
 from app.domain.codec import CodecError, encode
@@ -110,14 +110,14 @@ def _problem(fields: dict[str, Any]) -> Problem:
 
 
 def _check_python(record: Record, reference: str, entry_point: str) -> str | None:
-    """Check the reference, and return what of it a model may see: all up to the end of the docstring."""
+    """Check the reference, and return what a model may see of it: the head of its entry point."""
     try:
         entry = function(parse(reference), entry_point)
     except Unparsable as error:
         record.fail(f"reference is not valid Python: {error}")
     if entry is None:
         record.fail(f"entry_point {entry_point!r} is not defined by the reference")
-    return through_docstring(reference, entry)
+    return head(reference, entry)
 
 
 def _tests(record: Record) -> CaseTests | AssertTests:

@@ -56,9 +56,12 @@ def used_names(module: ast.Module) -> set[str]:
     return {node.id for node in ast.walk(module) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
 
 
-def through_docstring(source: str, entry_point: ast.FunctionDef) -> str | None:
-    """The source up to the end of the function's docstring: what a model is given. None without a docstring."""
+def head(source: str, entry_point: ast.FunctionDef) -> str | None:
+    """The function's definition up to the end of its docstring; None without a docstring.
+
+    Imports and helpers above it are left out: they belong to one solution.
+    """
     first = entry_point.body[0]
-    if ast.get_docstring(entry_point, clean=False) is None or first.end_lineno is None:
+    if ast.get_docstring(entry_point, clean=False) is None or first.lineno == entry_point.lineno:
         return None
-    return "".join(source.splitlines(keepends=True)[: first.end_lineno])
+    return "".join(source.splitlines(keepends=True)[entry_point.lineno - 1 : first.end_lineno])

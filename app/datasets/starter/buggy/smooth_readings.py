@@ -1,0 +1,12 @@
+def smooth_readings(readings: list[float], weight: float) -> list[float]:
+    """Return the smoothed readings, one for each reading.
+
+    The first smoothed value is the first reading. Every later one is `weight` times its reading plus
+    (1 - `weight`) times the smoothed value before it. 0 < weight <= 1.
+    """
+    level = 0.0
+    smoothed = []
+    for reading in readings:
+        level = weight * reading + (1 - weight) * level
+        smoothed.append(level)
+    return smoothed

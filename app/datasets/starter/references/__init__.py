@@ -1,0 +1,1 @@
+"""The references of the starter problems, one module a problem."""
