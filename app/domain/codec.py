@@ -267,8 +267,8 @@ def _build(tag: str, values: list[Any]) -> Any:
 _OPEN = {"l": "[", "t": "(", "S": "{", "z": "frozenset({", "d": "{"}
 _CLOSE = {"l": "]", "t": ")", "S": "}", "z": "})", "d": "}"}
 _EMPTY = {"S": "set()", "z": "frozenset()"}
-_LONGEST_DECIMAL = 4000
-"""Hex digits beyond which an int is shown in hexadecimal: its decimal form takes quadratic time."""
+_LONGEST_DECIMAL = 14_000
+"""Bits beyond which an int is shown in hexadecimal: Python refuses decimal forms of more than 4,300 digits."""
 
 
 def readable(text: str, limit: int = 2000) -> str:
@@ -330,7 +330,7 @@ def _shallow_token(text: str, position: int, limit: int) -> tuple[str, Any, int 
 
 
 def _literal(tag: str, value: Any) -> str:
-    if tag == "i" and abs(value).bit_length() > 4 * _LONGEST_DECIMAL - 2000:
+    if tag == "i" and value.bit_length() > _LONGEST_DECIMAL:
         return hex(value)
     if tag == "f" and (value != value or value in (float("inf"), float("-inf"))):
         return f"float('{value}')"

@@ -61,7 +61,10 @@ class ExecutionOutcome:
 
     `compile_error` is set where the program could not be compiled, and nothing ran then.
     `answers` holds one entry a call answered, in order; it is shorter than `calls` where the candidate ended early.
-    `tester_checks` counts checks that ran and passed; `tester_error` is what made the tests fail, None if they passed.
+    `tester_checks` counts checks that ran and passed, `tester_failed` those that failed; `tester_failures` holds the
+    source of the first hundred that failed. `tester_error` is what made the tests fail, None if they passed;
+    `tester_reason` says it in a word: `assertion_failed`, or the type of what the candidate raised.
+    `tester_completed`: the tests ran to their end, whether or not checks failed.
     """
 
     end: End
@@ -70,7 +73,11 @@ class ExecutionOutcome:
     memory_tier: MemoryTier
     compile_error: str | None = None
     tester_checks: int = 0
+    tester_failed: int = 0
+    tester_failures: tuple[str, ...] = ()
     tester_error: str | None = None
+    tester_reason: str | None = None
+    tester_completed: bool = False
     weak: bool = False
     exit_code: int | None = None
     signal: int | None = None

@@ -1,0 +1,261 @@
+"""Slots with warm runners: what every way of starting a runner has in common."""
+
+import contextlib
+import json
+import queue
+import select
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Protocol
+
+from app.adapters.sandbox.cgroups import Leaf, MemoryCgroups
+from app.adapters.sandbox.outcomes import NeedsOneProcess, build_outcome
+from app.adapters.sandbox.runner import frames
+from app.domain.errors import SandboxError
+from app.domain.ports import Execution, ExecutionOutcome
+from app.domain.verdicts import MemoryTier
+
+_POLL_SECONDS = 0.05
+"""How often a waiting host looks whether it was cancelled."""
+_START_SECONDS = 30
+_END_SECONDS = 5
+_GRACE_SECONDS = 15
+"""How long beyond its wall limit an execution may take before the runner counts as broken."""
+
+
+class Cancelled(SandboxError):
+    """The caller gave the execution up."""
+
+
+class Launch(Protocol):
+    """Starts a runner that serves the given end of a socket pair. Raises SandboxUnavailable."""
+
+    def __call__(self, channel: socket.socket) -> "subprocess.Popen[bytes]": ...
+
+
+class _Broken(Exception):
+    """The runner ended or does not keep to the protocol. Says what is known."""
+
+
+class _Runner:
+    """One runner process and the socket to it."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]", channel: socket.socket) -> None:
+        self._process = process
+        self._channel = channel
+        self._greeted = False
+        self.executions = 0
+
+    def request(
+        self, head: dict[str, Any], tester: str | None, leaf: Leaf | None, give_up: float, cancelled: Callable[[], bool]
+    ) -> dict[str, Any]:
+        """Send a request and wait for its outcome. Raises _Broken and Cancelled."""
+        if not self._greeted:
+            self._receive(time.monotonic() + _START_SECONDS, cancelled)
+            self._greeted = True
+        self.executions += 1
+        descriptors = leaf.descriptors if leaf else []
+        try:
+            self._channel.sendall(frames.frame(json.dumps({**head, "descriptors": len(descriptors)}).encode()))
+            if descriptors:
+                socket.send_fds(self._channel, [b"F"], descriptors)
+            if tester is not None:
+                self._channel.sendall(frames.frame(tester.encode("utf-8", "surrogatepass")))
+        except OSError as error:
+            raise _Broken(self._last_words() or str(error)) from error
+        return self._receive(give_up, cancelled)
+
+    def _receive(self, give_up: float, cancelled: Callable[[], bool]) -> dict[str, Any]:
+        poll = select.poll()
+        poll.register(self._channel, select.POLLIN)
+        incoming = frames.FrameBuffer(frames.MAX_OUTCOME)
+        while True:
+            if cancelled():
+                raise Cancelled("the execution was cancelled")
+            if time.monotonic() > give_up:
+                raise _Broken("the runner does not answer")
+            if not poll.poll(_POLL_SECONDS * 1000):
+                continue
+            try:
+                chunk = self._channel.recv(1 << 20)
+                payloads = incoming.feed(chunk)
+                if payloads:
+                    message = json.loads(payloads[0])
+                    if not isinstance(message, dict):
+                        raise _Broken("the runner sent something else than an outcome")
+                    return message
+            except (OSError, ValueError, RecursionError) as error:
+                raise _Broken(str(error)) from error
+            if not chunk:
+                raise _Broken(self._last_words() or "the runner ended")
+
+    def _last_words(self) -> str:
+        """What the runner, or the program that starts it, printed before it ended."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(2)
+        if self._process.poll() is None or self._process.stderr is None:
+            return ""
+        return self._process.stderr.read(4096).decode("utf-8", "replace").strip()
+
+    def end(self) -> None:
+        """Kill the runner and with it everything in its sandbox."""
+        self._process.kill()
+        self._process.wait()
+        # What we killed may be the starter of the runner only; the socket closes when the last process is gone.
+        self._channel.settimeout(_END_SECONDS)
+        with contextlib.suppress(OSError):
+            while self._channel.recv(1 << 20):
+                pass
+        self._channel.close()
+        if self._process.stderr is not None:
+            self._process.stderr.close()
+
+
+class RunnerPool:
+    """A Sandbox over `slots` runners; each runs one execution at a time.
+
+    A runner is replaced after `recycle_after` executions and after anything odd. A runner that breaks is replaced and
+    asked once more before the execution fails with SandboxError.
+    """
+
+    def __init__(
+        self,
+        launch: Launch,
+        *,
+        name: str,
+        slots: int,
+        cgroups: MemoryCgroups | None,
+        recycle_after: int = 1000,
+    ) -> None:
+        if slots < 1:
+            raise ValueError("a sandbox needs at least one slot")
+        self._launch = launch
+        self.name = name
+        self._cgroups = cgroups
+        self.memory_tier = MemoryTier.CGROUP if cgroups else MemoryTier.RLIMIT
+        self._recycle_after = recycle_after
+        self._closed = threading.Event()
+        # A runner is tied to the life of the thread that started it (PR_SET_PDEATHSIG), hence a thread that stays.
+        self._starter = ThreadPoolExecutor(max_workers=1, thread_name_prefix="sandbox-start")
+        self._free: queue.LifoQueue[_Runner | None] = queue.LifoQueue()
+        self._lock = threading.Lock()
+        self._runners: set[_Runner] = set()
+        try:
+            for runner in [self._start() for _ in range(slots)]:
+                self._free.put(runner)
+        except BaseException:
+            self.close()
+            raise
+
+    def _start(self) -> _Runner:
+        ours, theirs = socket.socketpair()
+        try:
+            process = self._starter.submit(self._launch, theirs).result()
+        except BaseException:
+            ours.close()
+            raise
+        finally:
+            theirs.close()
+        runner = _Runner(process, ours)
+        with self._lock:
+            self._runners.add(runner)
+        return runner
+
+    def _retire(self, runner: _Runner) -> None:
+        with self._lock:
+            known = runner in self._runners
+            self._runners.discard(runner)
+        if known:
+            runner.end()
+
+    def run(self, execution: Execution, *, cancelled: Callable[[], bool] = lambda: False) -> ExecutionOutcome:
+        """See `app.domain.ports.Sandbox`."""
+        if execution.language != "python":
+            raise SandboxError(f"this sandbox runs Python only, not {execution.language}")
+        if bool(execution.calls) == (execution.tester is not None):
+            raise ValueError("an execution has either calls or a tester")
+        if execution.tester is None:
+            return self._run_style(execution, "calls", cancelled)
+        try:
+            return self._run_style(execution, "across", cancelled)
+        except NeedsOneProcess:
+            return self._run_style(execution, "weak", cancelled)
+
+    def _run_style(self, execution: Execution, style: str, cancelled: Callable[[], bool]) -> ExecutionOutcome:
+        limits = execution.limits
+        head = {
+            "style": style,
+            "files": dict(execution.program.files),
+            "entry_point": execution.entry_point,
+            "calls": list(execution.calls),
+            "cpu_seconds": limits.cpu_seconds,
+            "wall_seconds": limits.wall_seconds,
+            "memory_bytes": limits.memory_mb * 1024 * 1024,
+            "output_bytes": limits.output_bytes,
+        }
+        runner = self._take(cancelled)
+        try:
+            for last in (False, True):
+                if runner is None:
+                    runner = self._start()
+                leaf = self._leaf(limits.memory_mb * 1024 * 1024)
+                try:
+                    give_up = time.monotonic() + limits.wall_seconds + _GRACE_SECONDS
+                    message = runner.request(head, execution.tester, leaf, give_up, cancelled)
+                    peak = leaf.peak_kb() if leaf else None
+                except _Broken as error:
+                    self._retire(runner)
+                    runner = None
+                    if last or self._closed.is_set():
+                        raise SandboxError(f"the sandbox failed: {error}") from error
+                    continue
+                except BaseException:
+                    self._retire(runner)
+                    runner = None
+                    raise
+                finally:
+                    if leaf:
+                        leaf.remove()
+                if runner.executions >= self._recycle_after or "failure" in message:
+                    self._retire(runner)
+                    runner = None
+                return build_outcome(
+                    message, execution, style=style, sandbox=self.name, tier=self.memory_tier, cgroup_peak_kb=peak
+                )
+            raise AssertionError("unreachable")
+        finally:
+            self._free.put(runner)
+
+    def _leaf(self, memory_bytes: int) -> Leaf | None:
+        try:
+            return self._cgroups.leaf(memory_bytes) if self._cgroups else None
+        except OSError as error:
+            raise SandboxError(f"cannot create a memory cgroup: {error}") from error
+
+    def _take(self, cancelled: Callable[[], bool]) -> _Runner | None:
+        while True:
+            if self._closed.is_set():
+                raise SandboxError("the sandbox is closed")
+            if cancelled():
+                raise Cancelled("the execution was cancelled")
+            with contextlib.suppress(queue.Empty):
+                return self._free.get(timeout=_POLL_SECONDS)
+
+    def close(self) -> None:
+        """End every runner. Executions under way fail with SandboxError."""
+        self._closed.set()
+        with self._lock:
+            runners = list(self._runners)
+        for runner in runners:
+            self._retire(runner)
+        self._starter.shutdown()
+
+    def __enter__(self) -> "RunnerPool":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,0 +1,54 @@
+"""Turning a freshly forked process into one that may run a program nobody trusts."""
+
+import os
+import signal
+import sys
+import types
+
+from app.adapters.sandbox.runner import isolation, program
+
+
+def prepare(
+    *,
+    outputs: list[int],
+    kept: list[int],
+    cgroup: list[int],
+    workplace: str,
+    cpu_seconds: float,
+    memory_bytes: int | None,
+    own_user: bool,
+) -> None:
+    """Set up descriptors, cgroup, limits and the interpreter. The caller must not return into the supervisor.
+
+    `kept` are the only descriptors besides the three standard ones that stay open.
+    """
+    os.setsid()
+    for descriptor in cgroup:
+        os.write(descriptor, b"0")
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(outputs[0], 1)
+    os.dup2(outputs[1], 2)
+    lowest = 3
+    for descriptor in sorted(kept):
+        os.closerange(lowest, descriptor)
+        lowest = descriptor + 1
+    os.closerange(lowest, 4096)
+    isolation.limit_resources(cpu_seconds=cpu_seconds, memory_bytes=memory_bytes, own_user=own_user)
+    os.chdir(workplace)
+    os.umask(0o022)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    _clean_interpreter()
+
+
+def _clean_interpreter() -> None:
+    """Make the interpreter look as if it had just started on the program."""
+    for name in [name for name in sys.modules if name == "app" or name.startswith("app.")]:
+        del sys.modules[name]
+    sys.modules["__main__"] = types.ModuleType("__main__")
+    sys.argv = [program.MODULE + ".py"]
+    depth = 0
+    frame: types.FrameType | None = sys._getframe()
+    while frame is not None:
+        depth += 1
+        frame = frame.f_back
+    sys.setrecursionlimit(1000 + depth)
