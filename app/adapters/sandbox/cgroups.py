@@ -24,7 +24,9 @@ class Names:
     events: str
 
 
-_V1 = Names("memory.limit_in_bytes", "memory.memsw.limit_in_bytes", True, "memory.max_usage_in_bytes", "memory.oom_control")
+_V1 = Names(
+    "memory.limit_in_bytes", "memory.memsw.limit_in_bytes", True, "memory.max_usage_in_bytes", "memory.oom_control"
+)
 _V2 = Names("memory.max", "memory.swap.max", False, "memory.peak", "memory.events")
 
 
@@ -108,7 +110,7 @@ class MemoryCgroups:
 
 
 def find_memory_cgroups() -> MemoryCgroups | None:
-    """The nearest place where leaves work: below this process's own cgroup, else beside it or above. None if nowhere."""
+    """The nearest place where leaves work: below this process's own cgroup, else further up. None if nowhere."""
     for place, names in _places():
         if not (place / "cgroup.procs").exists():
             continue

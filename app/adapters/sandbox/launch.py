@@ -33,7 +33,8 @@ def interpreter_places() -> list[Path]:
     return sorted(
         place
         for place in places
-        if not place.is_relative_to("/usr") and not any(place != other and place.is_relative_to(other) for other in places)
+        if not place.is_relative_to("/usr")
+        and not any(place != other and place.is_relative_to(other) for other in places)
     )
 
 

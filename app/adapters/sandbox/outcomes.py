@@ -56,10 +56,8 @@ def _from_candidate(
     answers = tuple(_answer(one) for one in facts["answers"])
     if len(answers) > len(execution.calls):
         raise ValueError("more answers than calls")
-    if facts["limit"] is not None:
-        end = _LIMITS[facts["limit"]]
-    else:
-        end = End.COMPLETED if facts["finished"] else End.EXITED
+    unlimited = End.COMPLETED if facts["finished"] else End.EXITED
+    end = unlimited if facts["limit"] is None else _LIMITS[facts["limit"]]
     return ExecutionOutcome(
         end=end,
         answers=answers,

@@ -1,10 +1,10 @@
 """Entry of the runner: `python3 __main__.py DESCRIPTOR isolated|bare`, with the socket to the host as DESCRIPTOR."""
 
+import os
 import sys
-from pathlib import Path
 
 if __name__ == "__main__":
-    root = str(Path(__file__).resolve().parents[4])
+    root = os.path.realpath(os.path.join(os.path.dirname(__file__), *[os.pardir] * 4))
     sys.path.insert(0, root)
     from app.adapters.sandbox.runner.server import main
 

@@ -1,5 +1,6 @@
 """The candidate's side: it loads the program and answers calls. It never learns what is expected."""
 
+import contextlib
 import os
 import socket
 import sys
@@ -73,7 +74,6 @@ def _answer(namespace: dict[str, Any], entry_point: str, sources: dict[str, str]
 
 def _flush() -> None:
     for stream in (sys.stdout, sys.stderr):
-        try:
+        # The program may have closed or replaced it.
+        with contextlib.suppress(Exception):
             stream.flush()
-        except Exception:  # noqa: BLE001, S110 - the program may have closed or replaced it
-            pass

@@ -24,9 +24,13 @@ class ProcessTree:
 
     def look(self) -> tuple[int, float]:
         """(how many descendants live, CPU seconds used by them and by all that were reaped)."""
-        usage = resource.getrusage(resource.RUSAGE_CHILDREN)
         alive = self._descendants()
-        return len(alive), usage.ru_utime + usage.ru_stime + sum(alive.values())
+        return len(alive), self.reaped_cpu() + sum(alive.values())
+
+    def reaped_cpu(self) -> float:
+        """CPU seconds used by all descendants that were reaped: all there were, once `end` has returned."""
+        usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return usage.ru_utime + usage.ru_stime
 
     def _descendants(self) -> dict[int, float]:
         children: dict[int, list[int]] = {}

@@ -1,24 +1,22 @@
 """Compiling and loading a Python program, calling it, and describing what it raises."""
 
 import builtins
-import dis
+import opcode
 import os
 import sys
 import types
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 MODULE = "solution"
 """Name the program is imported under; never `__main__`, so that a main guard stays closed."""
 
 _MAX_MESSAGE = 2000
 _FIRST_FRAMES, _LAST_FRAMES = 3, 8
-_RAISES = frozenset(dis.opmap[name] for name in ("RAISE_VARARGS", "RERAISE"))
+_RAISES = frozenset(opcode.opmap[name] for name in ("RAISE_VARARGS", "RERAISE"))
 
 
-@dataclass(frozen=True)
-class Raised:
+class Raised(NamedTuple):
     """An exception as text. `base` is the nearest built-in type, `allocation` that memory ran out by itself."""
 
     name: str
@@ -116,8 +114,8 @@ def describe(error: BaseException, sources: dict[str, str]) -> Raised:
         trace = trace.tb_next
     allocation = False
     if isinstance(error, MemoryError) and innermost is not None:
-        opcode = innermost.tb_frame.f_code.co_code[innermost.tb_lasti] if innermost.tb_lasti >= 0 else 0
-        allocation = opcode not in _RAISES
+        operation = innermost.tb_frame.f_code.co_code[innermost.tb_lasti] if innermost.tb_lasti >= 0 else 0
+        allocation = operation not in _RAISES
     lines = []
     for index, (code, number) in enumerate(frames):
         if _FIRST_FRAMES <= index < len(frames) - _LAST_FRAMES:

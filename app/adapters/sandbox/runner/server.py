@@ -1,4 +1,4 @@
-"""The server of the sandbox: forks a director for each request and never looks at one itself."""
+"""The server of the sandbox: forks for each request and never looks at one itself."""
 
 import gc
 import importlib
@@ -10,18 +10,18 @@ import site
 import socket
 import sys
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 from app.adapters.sandbox.runner import calls, frames, isolation, tester
 from app.adapters.sandbox.runner.supervisor import Assignment, Supervisor
 
-# What short programs import, loaded once for all of them.
-_PRELOADED = (
-    "abc array base64 bisect builtins calendar cmath collections collections.abc copy csv dataclasses datetime decimal "
-    "enum fractions functools hashlib heapq inspect io itertools json math numbers operator os pprint queue random re "
-    "sre_constants sre_parse statistics string struct sys textwrap threading time traceback types typing unicodedata "
-    "urllib.parse uuid zlib"
-).split()
+# What short programs import, loaded once for all of them. Every megabyte makes every fork slower, so that what is
+# large and seldom used (hashlib, decimal, dataclasses) is left to the programs that want it.
+_PRELOADED = [
+    *("bisect", "cmath", "collections", "collections.abc", "copy", "datetime", "functools", "heapq", "itertools"),
+    *("json", "math", "operator", "random", "re", "string", "time", "typing"),
+]
 
 
 def main(descriptor: int, *, isolated: bool) -> None:
@@ -38,12 +38,25 @@ def main(descriptor: int, *, isolated: bool) -> None:
         ((_, events),) = poll.poll()
         if events & (select.POLLRDHUP | select.POLLHUP | select.POLLERR):
             return
-        pid = os.fork()
+        try:
+            pid = _fork(isolated=isolated)
+        except OSError as error:
+            channel.sendall(_failure(error))
+            return
         if pid == 0:
-            _direct(channel, isolated=isolated)
-        # A director that failed may have left half a request in the socket.
+            _serve_one(channel, isolated=isolated)
+        # One that failed may have left half a request in the socket.
         if os.waitpid(pid, 0)[1] != 0:
             return
+
+
+def _fork(*, isolated: bool) -> int:
+    return isolation.fork_into_namespaces() if isolated else os.fork()
+
+
+def _failure(error: OSError) -> bytes:
+    """Tell the host why the sandbox does not work here."""
+    return frames.frame(json.dumps({"failure": str(error)}).encode())
 
 
 def _preload() -> None:
@@ -57,7 +70,7 @@ def _preload() -> None:
     site.sethelper()
 
 
-def _direct(channel: socket.socket, *, isolated: bool) -> None:
+def _serve_one(channel: socket.socket, *, isolated: bool) -> None:
     """Carry out the next request and send its outcome. Does not return."""
     code = 1
     try:
@@ -65,8 +78,7 @@ def _direct(channel: socket.socket, *, isolated: bool) -> None:
         channel.sendall(frames.frame(outcome))
         code = 0
     except OSError as error:
-        # Told, not only left by: the host shows why the sandbox does not work here.
-        channel.sendall(frames.frame(json.dumps({"failure": str(error)}).encode()))
+        channel.sendall(_failure(error))
     finally:
         os._exit(code)
 
@@ -74,92 +86,83 @@ def _direct(channel: socket.socket, *, isolated: bool) -> None:
 def _carry_out(channel: socket.socket, *, isolated: bool) -> bytes:
     request: dict[str, Any] = json.loads(frames.read_frame(channel.recv, frames.MAX_REQUEST))
     descriptors = frames.receive_descriptors(channel, request["descriptors"]) if request["descriptors"] else []
-    cgroup, oom_events = descriptors[:-1], descriptors[-1] if descriptors else None
-
-    def assignment(body: Any, **more: Any) -> Assignment:
-        return Assignment(
-            body=body,
-            cpu_seconds=request["cpu_seconds"],
-            wall_seconds=request["wall_seconds"],
-            memory_bytes=request["memory_bytes"],
-            output_bytes=request["output_bytes"],
-            isolated=isolated,
-            **more,
-        )
-
-    if request["style"] == "calls":
-        task = assignment(
-            lambda control: calls.serve(request, control, control),
-            calls=request["calls"],
-            cgroup=cgroup,
-            oom_events=oom_events,
-        )
-        return b'{"candidate":' + _supervise(task) + b"}"
-    if request["style"] == "weak":
-        source = frames.read_frame(channel.recv, frames.MAX_REQUEST).decode("utf-8", "surrogatepass")
-        task = assignment(
-            lambda control: tester.run_beside(request, source, control), cgroup=cgroup, oom_events=oom_events
-        )
-        return b'{"candidate":' + _supervise(task) + b"}"
-
-    candidates_end, testers_end = socket.socketpair()
-    result_read, result_write = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        # Only this process reads the tests: the candidate descends from one that never held them.
-        try:
-            candidates_end.close()
-            os.close(result_read)
-            source = frames.read_frame(channel.recv, frames.MAX_REQUEST).decode("utf-8", "surrogatepass")
-            entry_point = request["entry_point"]
-            task = assignment(
-                lambda control: tester.run_across(entry_point, source, control, testers_end), peer=testers_end
-            )
-            # The candidate's own deadline comes first, so that it is the one to be blamed.
-            task.wall_seconds += 2
-            frames.write_all(result_write, _supervise(task))
-        finally:
-            os._exit(0)
-    testers_end.close()
-    os.close(result_write)
-    task = assignment(
-        lambda control: calls.serve(request, control, candidates_end),
-        peer=candidates_end,
-        cgroup=cgroup,
-        oom_events=oom_events,
+    task = Assignment(
+        body=lambda control: calls.serve(request, control, control),
+        cpu_seconds=request["cpu_seconds"],
+        wall_seconds=request["wall_seconds"],
+        memory_bytes=request["memory_bytes"],
+        output_bytes=request["output_bytes"],
+        isolated=isolated,
+        calls=request["calls"],
+        peer=None,
+        cgroup=descriptors[:-1],
+        oom_events=descriptors[-1] if descriptors else None,
     )
-    candidate_facts = _supervise(task)
-    tester_facts = _read_to_end(result_read)
-    os.waitpid(pid, 0)
-    if not tester_facts:
-        raise OSError("the tester's supervisor ended without a report")
+    if request["style"] == "across":
+        return _carry_out_across(channel, request, task)
+    if request["style"] == "weak":
+        source = _read_tests(channel)
+        task = task._replace(body=lambda control: tester.run_beside(request, source, control))
+    return b'{"candidate":' + _facts(task) + b"}"
+
+
+def _carry_out_across(channel: socket.socket, request: dict[str, Any], task: Assignment) -> bytes:
+    """Candidate and tests under a supervisor each, calls crossing between them."""
+    candidates_end, testers_end = socket.socketpair()
+
+    def run_tester() -> bytes:
+        # Only this process reads the tests: the candidate descends from one that never held them.
+        candidates_end.close()
+        source = _read_tests(channel)
+        entry_point = request["entry_point"]
+        return _facts(
+            task._replace(
+                body=lambda control: tester.run_across(entry_point, source, control, testers_end),
+                peer=testers_end,
+                # The candidate's own deadline comes first, so that it is the one to be blamed.
+                wall_seconds=task.wall_seconds + 2,
+                cgroup=[],
+                oom_events=None,
+            )
+        )
+
+    def run_candidate() -> bytes:
+        return _facts(
+            task._replace(body=lambda control: calls.serve(request, control, candidates_end), peer=candidates_end)
+        )
+
+    tester_pipe = _in_child(run_tester, isolated=task.isolated)
+    testers_end.close()
+    candidate_pipe = _in_child(run_candidate, isolated=task.isolated)
+    candidates_end.close()
+    candidate_facts, tester_facts = _read_to_end(candidate_pipe), _read_to_end(tester_pipe)
+    # Their ends are the ends of everything below them.
+    os.wait()
+    os.wait()
+    if not (candidate_facts and tester_facts):
+        raise OSError("a supervisor ended without a report")
     return b'{"candidate":' + candidate_facts + b',"tester":' + tester_facts + b"}"
 
 
-def _supervise(task: Assignment) -> bytes:
-    """Run an assignment under a supervisor of its own; the facts as JSON, after every process of it is gone."""
-    if task.isolated:
-        isolation.enter_namespaces()
+def _read_tests(channel: socket.socket) -> str:
+    return frames.read_frame(channel.recv, frames.MAX_REQUEST).decode("utf-8", "surrogatepass")
+
+
+def _facts(task: Assignment) -> bytes:
+    return json.dumps(Supervisor(task).run()).encode()
+
+
+def _in_child(work: Callable[[], bytes], *, isolated: bool) -> int:
+    """Do the work in a child (in namespaces of its own); the descriptor its result can be read from."""
     read_end, write_end = os.pipe()
-    pid = os.fork()
-    if pid == 0:
+    if _fork(isolated=isolated) == 0:
         try:
             os.close(read_end)
-            try:
-                facts = Supervisor(task).run()
-            except OSError as error:
-                facts = {"setup_error": f"supervisor: {error}"}
-            frames.write_all(write_end, json.dumps(facts).encode())
+            frames.write_all(write_end, work())
         finally:
             os._exit(0)
     os.close(write_end)
-    if task.peer is not None:
-        task.peer.close()
-    facts_text = _read_to_end(read_end)
-    os.waitpid(pid, 0)
-    if not facts_text:
-        raise OSError("the supervisor ended without a report")
-    return facts_text
+    return read_end
 
 
 def _read_to_end(descriptor: int) -> bytes:

@@ -8,15 +8,12 @@ import contextlib
 import os
 import resource
 import select
-import shutil
 import signal
 import socket
 import stat
-import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from app.adapters.sandbox.runner import candidate, frames, isolation
 from app.adapters.sandbox.runner.processes import ProcessTree
@@ -26,8 +23,7 @@ _LOOK_SECONDS = 0.02
 _CHUNK = 65536
 
 
-@dataclass
-class Assignment:
+class Assignment(NamedTuple):
     """What one supervisor has to carry out.
 
     `body` runs in the candidate's process with the control socket. `calls` are argument tuples this supervisor sends
@@ -41,10 +37,10 @@ class Assignment:
     memory_bytes: int
     output_bytes: int
     isolated: bool
-    calls: list[str] = field(default_factory=list)
-    peer: socket.socket | None = None
-    cgroup: list[int] = field(default_factory=list)
-    oom_events: int | None = None
+    calls: list[str]
+    peer: socket.socket | None
+    cgroup: list[int]
+    oom_events: int | None
 
 
 class _Output:
@@ -117,6 +113,9 @@ class Supervisor:
             workplace = "/tmp"  # noqa: S108 - private to this execution
         else:
             isolation.adopt_orphans()
+            # Only here, because every module makes every fork slower.
+            import tempfile
+
             workplace = tempfile.mkdtemp(prefix="halflife-")
         isolation.drop_privileges()
         isolation.hide_memory()
@@ -132,7 +131,7 @@ class Supervisor:
             if not task.isolated:
                 _remove_tree(workplace)
         wall = time.monotonic() - started
-        _, cpu = self._tree.look()
+        cpu = self._tree.reaped_cpu()
         if self._limit is None and cpu > task.cpu_seconds:
             self._limit = "cpu_time"
         stdout, stderr = self._output.texts()
@@ -336,8 +335,7 @@ class Supervisor:
             self._finished = self._death is None
             return False
         # It ended of itself, or had to be ended for what it did, with something still to do.
-        _, cpu = self._tree.look()
-        if cpu > self._task.cpu_seconds:
+        if self._tree.reaped_cpu() > self._task.cpu_seconds:
             self._limit = "cpu_time"
             return False
         name, detail = _fate(status)
@@ -396,6 +394,8 @@ def _run_body(task: Assignment, output: _Output, control: socket.socket, workpla
 
 def _remove_tree(root: str) -> None:
     """Remove a directory even where the program took its permissions away."""
+    import shutil
+
     for place, directories, _files in os.walk(root):
         for name in directories:
             path = os.path.join(place, name)

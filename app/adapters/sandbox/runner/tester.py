@@ -96,15 +96,16 @@ class _CountAsserts(ast.NodeTransformer):
     def __init__(self) -> None:
         self._tries = 0
 
-    def visit_Try(self, node: ast.Try) -> ast.AST:  # noqa: N802 - the name ast dispatches on
+    def visit_Try(self, node: ast.Try) -> ast.AST:
         self._tries += 1
         node.body = [self.visit(one) for one in node.body]
         self._tries -= 1
-        for part in (*node.handlers, *node.orelse, *node.finalbody):
-            self.visit(part)
+        node.handlers = [self.visit(one) for one in node.handlers]
+        node.orelse = [self.visit(one) for one in node.orelse]
+        node.finalbody = [self.visit(one) for one in node.finalbody]
         return node
 
-    def visit_Assert(self, node: ast.Assert) -> ast.AST:  # noqa: N802
+    def visit_Assert(self, node: ast.Assert) -> ast.AST:
         text = ast.unparse(node)
         call = ast.Call(
             ast.Name(_CHECK, ast.Load()),
@@ -142,7 +143,7 @@ def run_beside(request: dict[str, Any], source: str, control: socket.socket) -> 
     def candidate(*arguments: Any, **named: Any) -> Any:
         try:
             result = function(*arguments, **named)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - told to the tests as what it is
             raised = program.describe(error, sources)
             raise _remote(raised.name, raised.base, raised.detail, raised.allocation) from None
         if program.decides_equality(result, sources):
