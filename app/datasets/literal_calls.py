@@ -26,7 +26,7 @@ from app.domain.codec import CodecError, encode
 from app.domain.problems import Case, Comparison
 
 CANDIDATE = "candidate"
-MAX_CASES = 100_000
+MAX_CASES = 20_000
 """More cases than any public set has in one problem; a loop must not make unbounded many."""
 
 
@@ -183,7 +183,7 @@ class _Reader:
 
     def _refuse_escaped(self, value: Any) -> None:
         if self._escaped and any(id(part) in self._escaped for part in _mutable_parts(value)):
-            raise NotConvertible("a value is used again after the candidate may have changed it")
+            raise NotConstant("a value that the candidate may have changed")
 
     def _refuse(self, test: ast.expr) -> NoReturn:
         raise NotConvertible(f"the assertion `{ast.unparse(test)[:80]}`")

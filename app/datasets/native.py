@@ -156,7 +156,8 @@ def _case(
     if "expected" not in fields:
         record.fail("field 'expected' is missing")
     comparison = _comparison(record, comparison)
-    tolerance = record.number("tolerance", tolerance)
+    # The problem's tolerance is for those of its cases that are compared as floats.
+    tolerance = record.number("tolerance", tolerance if comparison is Comparison.FLOAT else None)
     if (comparison is Comparison.FLOAT) is not (tolerance is not None):
         record.fail("comparison 'float' needs a tolerance, and only it may have one")
     try:

@@ -89,7 +89,7 @@ class Record:
         return value
 
     def number(self, name: str, default: Any = _MISSING) -> Any:
-        """An integer or a float, positive and finite (limits and tolerances are all positive)."""
+        """A positive, finite number as a float, written with or without a point."""
         value = self.fields.get(name, _MISSING)
         if value is _MISSING and default is not _MISSING:
             return default
@@ -97,7 +97,7 @@ class Record:
             value = self._get(name, float, _MISSING)
         if not 0 < value < float("inf"):
             self.fail(f"field {name!r} must be a positive number")
-        return value
+        return float(value)
 
     def integer(self, name: str, default: Any = _MISSING) -> int:
         """A positive integer."""

@@ -3,7 +3,6 @@
 Pure. The tags are documented in docs/problem-format.md; an object whose only key starts with "$" is a tag.
 """
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -44,18 +43,6 @@ class _Expander:
 
     def __init__(self) -> None:
         self._generated = 0
-        self._tags: dict[str, Callable[[Any], Any]] = {
-            "$tuple": lambda items: tuple(self._list(items)),
-            "$set": self._set,
-            "$dict": self._dict,
-            "$float": _float,
-            "$bytes": _bytes,
-            "$range": self._range,
-            "$repeat": self._repeat,
-            "$concat": self._concat,
-            "$zip": self._zip,
-            "$lcg": self._lcg,
-        }
 
     def expand(self, value: Any) -> Any:
         if isinstance(value, list):
@@ -63,10 +50,13 @@ class _Expander:
         if not isinstance(value, dict):
             return value
         if len(value) == 1 and (tag := next(iter(value))).startswith("$"):
-            if tag not in self._tags:
-                raise BadValue(f"unknown tag {tag}; known are {', '.join(self._tags)}")
-            return self._tags[tag](value[tag])
+            if tag not in TAGS:
+                raise BadValue(f"unknown tag {tag}; known are {', '.join(TAGS)}")
+            return TAGS[tag](self, value[tag])
         return {key: self.expand(item) for key, item in value.items()}
+
+    def _tuple(self, items: Any) -> tuple[Any, ...]:
+        return tuple(self._list(items))
 
     def _list(self, items: Any) -> list[Any]:
         if not isinstance(items, list):
@@ -150,15 +140,29 @@ def _size(value: Any) -> int:
     return len(value) if isinstance(value, str | bytes | set | frozenset) else 0
 
 
-def _float(text: Any) -> float:
+def _float(_: _Expander, text: Any) -> float:
     if text not in ("inf", "-inf", "nan", "-0.0"):
         raise BadValue('$float takes "inf", "-inf", "nan" or "-0.0"')
-    value = float(text)
-    return value if not math.isnan(value) else math.nan
+    return float(text)
 
 
-def _bytes(text: Any) -> bytes:
+def _bytes(_: _Expander, text: Any) -> bytes:
     try:
         return bytes.fromhex(text)
     except (TypeError, ValueError) as error:
         raise BadValue("$bytes takes hexadecimal digits") from error
+
+
+TAGS: dict[str, Callable[[_Expander, Any], Any]] = {
+    "$tuple": _Expander._tuple,
+    "$set": _Expander._set,
+    "$dict": _Expander._dict,
+    "$float": _float,
+    "$bytes": _bytes,
+    "$range": _Expander._range,
+    "$repeat": _Expander._repeat,
+    "$concat": _Expander._concat,
+    "$zip": _Expander._zip,
+    "$lcg": _Expander._lcg,
+}
+"""Every tag with what expands its argument."""
