@@ -9,6 +9,7 @@ follows the plastic-surgery hypothesis (Barr et al., FSE 2014).
 import ast
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from app.adapters.models.repair_search.source import Edit, Source
 
@@ -53,7 +54,6 @@ _ARITHMETIC: dict[type[ast.operator], tuple[str, tuple[tuple[str, float], ...]]]
 _FUNCTION_TWINS = (
     ("min", "max"),
     ("any", "all"),
-    ("sum", "len"),
     ("floor", "ceil"),
     ("append", "extend"),
     ("startswith", "endswith"),
@@ -70,13 +70,9 @@ _FUNCTION_TWINS = (
     ("values", "items"),
     ("union", "intersection"),
     ("add", "discard"),
-    ("pop", "popleft"),
-    ("append", "appendleft"),
-    ("heappush", "heappop"),
     ("bisect_left", "bisect_right"),
     ("int", "round"),
     ("list", "sorted"),
-    ("set", "list"),
     ("permutations", "combinations"),
 )
 _TWINS: dict[str, list[str]] = defaultdict(list)
@@ -106,8 +102,8 @@ def arithmetic(source: Source, node: ast.AST) -> Iterator[Edit]:
         left, right, suffix = node.target, node.value, "="
     else:
         return
-    if isinstance(left, ast.Constant) and isinstance(left.value, str):
-        return  # "…" % x and "…" * n have no twins
+    if _is_sequence(left) or _is_sequence(right):
+        return  # lists and strings know + and * only, and neither stands for the other
     old, alternatives = _ARITHMETIC.get(type(node.op), ("", ()))
     for new, share in alternatives:
         yield from source.replace_between("arithmetic", share, left, right, old + suffix, new + suffix)
@@ -120,7 +116,8 @@ def operands(source: Source, node: ast.AST) -> Iterator[Edit]:
     left, right = source.operand(node.left), source.operand(node.right)
     between = source.bytes[source.span(node.left)[1] : source.span(node.right)[0]].decode().strip(" ()")
     if isinstance(node.op, ast.Sub | ast.Div | ast.FloorDiv | ast.Mod | ast.Pow):
-        yield source.replace("operands", 1.0, node, f"{right} {between} {left}")
+        share = 0.2 if _is_number(node.left) or _is_number(node.right) else 1.0
+        yield source.replace("operands", share, node, f"{right} {between} {left}")
     elif isinstance(node.op, ast.Add) and not _is_number(node.left) and not _is_number(node.right):
         yield source.replace("operands", 0.5, node, f"{right} {between} {left}")
     if isinstance(node.op, ast.Add | ast.Sub | ast.Mult | ast.FloorDiv | ast.Mod):
@@ -165,9 +162,9 @@ def off_by_one(source: Source, node: ast.AST) -> Iterator[Edit]:
     if isinstance(node, ast.BinOp) and not isinstance(node.op, ast.Add | ast.Sub | ast.FloorDiv | ast.Mult):
         return
     kind = _off_by_one_kind(source, node)
-    if kind is None or (
-        isinstance(node, ast.BinOp) and _is_number(node.right) and isinstance(node.op, ast.Add | ast.Sub)
-    ):
+    if kind is None or _is_sequence(node):
+        return
+    if isinstance(node, ast.BinOp) and _is_number(node.right) and isinstance(node.op, ast.Add | ast.Sub):
         return  # `n - 1`: its constant is edited instead
     text = source.text(node)
     yield source.replace(kind, 0.5, node, f"{text} + 1")
@@ -182,7 +179,7 @@ def conditions(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield source.replace("drop", 0.5, node, source.text(node.operand))
     elif isinstance(node, ast.BoolOp):
         old, new = (r"\band\b", "or") if isinstance(node.op, ast.And) else (r"\bor\b", "and")
-        for n, (left, right) in enumerate(zip(node.values, node.values[1:], strict=False)):
+        for n, (left, right) in enumerate(pairwise(node.values)):
             yield from source.replace_between("logic", 1.0 / (len(node.values) - 1), left, right, old, new)
             rest = f" {'and' if new == 'or' else 'or'} ".join(
                 source.text(value) for k, value in enumerate(node.values) if k != n
@@ -190,7 +187,7 @@ def conditions(source: Source, node: ast.AST) -> Iterator[Edit]:
             yield source.replace("specific", 1.0 / len(node.values), node, rest)
         rest = f" {'and' if new == 'or' else 'or'} ".join(source.text(value) for value in node.values[:-1])
         yield source.replace("specific", 1.0 / len(node.values), node, rest)
-    elif isinstance(node, ast.If | ast.While | ast.IfExp) or isinstance(node, ast.comprehension):
+    elif isinstance(node, ast.If | ast.While | ast.IfExp | ast.comprehension):
         for test in node.ifs if isinstance(node, ast.comprehension) else [node.test]:
             yield from _of_test(source, test)
 
@@ -247,7 +244,10 @@ def functions(source: Source, node: ast.AST) -> Iterator[Edit]:
     twins = _TWINS.get(name, ())
     for twin in twins:
         new = f"{source.operand(node.func.value)}.{twin}" if isinstance(node.func, ast.Attribute) else twin
-        yield source.replace("twin", 1.0 / len(twins), node.func, new)
+        share = (
+            0.3 if name in ("append", "extend") else 1.0
+        )  # mixing these up mostly fails at once, so it is rarely left
+        yield source.replace("twin", share / len(twins), node.func, new)
     if name in ("sorted", "sort"):
         yield from _reversed_order(source, node)
     if name == "pop" and isinstance(node.func, ast.Attribute):
@@ -270,7 +270,7 @@ def arguments(source: Source, node: ast.AST) -> Iterator[Edit]:
     """Two arguments or two targets of a tuple swapped, `min(x, …)` around an argument, a slice of it, a difference."""
     if isinstance(node, ast.Call):
         own = isinstance(node.func, ast.Name) and node.func.id in _defined(source)
-        yield from _swaps(source, "swap", node.args, 1.0 if own else 0.4)
+        yield from _swaps(source, "swap", node.args, 0.2 if _in_place(source, node) else 1.0 if own else 0.4)
         for argument in node.args:
             yield from _reworked(source, argument, 1.0 if own else 0.3)
     elif isinstance(node, ast.Tuple) and isinstance(node.ctx, ast.Load):
@@ -279,9 +279,22 @@ def arguments(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _reworked(source, node.iter, 0.5)
 
 
+def _in_place(source: Source, call: ast.Call) -> bool:
+    """Whether a recursive call passes something made of each parameter alone in that parameter's own place."""
+    function = source.function(call)
+    if not (
+        isinstance(function, ast.FunctionDef) and isinstance(call.func, ast.Name) and call.func.id == function.name
+    ):
+        return False
+    return all(
+        {one.id for one in ast.walk(argument) if isinstance(one, ast.Name)} == {parameter.arg}
+        for argument, parameter in zip(call.args, function.args.args, strict=False)
+    )
+
+
 def _swaps(source: Source, kind: str, items: Sequence[ast.expr], share: float) -> Iterator[Edit]:
     """Neighbours swapped, in one span from the first to the second, so that what lies between stays."""
-    for left, right in zip(items, items[1:], strict=False):
+    for left, right in pairwise(items):
         if isinstance(left, ast.Starred) or isinstance(right, ast.Starred) or ast.dump(left) == ast.dump(right):
             continue
         (start, left_end), (right_start, end) = source.span(left), source.span(right)
@@ -357,12 +370,23 @@ def _is_bound(source: Source, node: ast.expr) -> bool:
     if isinstance(parent, ast.Subscript):
         return node is parent.slice
     if isinstance(parent, ast.Call):
-        return isinstance(parent.func, ast.Name) and parent.func.id == "range"
+        return node in parent.args and isinstance(parent.func, ast.Name) and parent.func.id == "range"
     return isinstance(parent, ast.Slice)
 
 
 def _is_number(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, int | float)
+
+
+def _is_sequence(node: ast.expr) -> bool:
+    """Whether the text alone says that this is a list or string, or a concatenation with one."""
+    if isinstance(node, ast.BinOp):
+        return _is_sequence(node.left) or _is_sequence(node.right)
+    if isinstance(node, ast.Subscript):
+        return isinstance(node.slice, ast.Slice)
+    return isinstance(node, ast.List | ast.ListComp | ast.JoinedStr) or (
+        isinstance(node, ast.Constant) and isinstance(node.value, str)
+    )
 
 
 def _is_called(source: Source, node: ast.Attribute) -> bool:

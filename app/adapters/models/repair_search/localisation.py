@@ -62,16 +62,19 @@ def _halflife_traced(*arguments):
 class Spectrum:
     """What running the disclosed cases showed.
 
-    `suspicion` gives each executed line a value in (0, 1]. `symptoms` are words for how the program fails, each shown
-    by at least half of the failing cases.
+    `suspicion` gives each line that a failing case executes a value in (0, 1]. `passing_share` is, among the cases that
+    execute a line, the share that pass. `symptoms` are words for how the program fails, each shown by at least half of
+    the failing cases.
     """
 
     suspicion: dict[int, float]
+    passing_share: dict[int, float]
     symptoms: frozenset[str]
 
-    def of(self, lines: Iterable[int]) -> float:
-        """The suspicion of an edit: that of its most suspicious line."""
-        return max((self.suspicion.get(line, _UNTOUCHED) for line in lines), default=_UNTOUCHED)
+    def of(self, lines: Iterable[int]) -> tuple[float, float]:
+        """Suspicion and passing share of an edit: those of its most suspicious line."""
+        line = max(lines, key=lambda one: self.suspicion.get(one, 0.0))
+        return self.suspicion.get(line, _UNTOUCHED), self.passing_share.get(line, 0.5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +107,12 @@ def localise(sandbox: Sandbox, start: Program, task: Task) -> Spectrum | None:
     failing = [one for one in observed if not one.passed]
     passing = [one for one in observed if one.passed]
     if not failing:
-        return Spectrum(dict.fromkeys(frozenset().union(*(one.lines for one in passing)), 1.0), frozenset())
+        executed = frozenset().union(*(one.lines for one in passing))
+        return Spectrum(dict.fromkeys(executed, 1.0), dict.fromkeys(executed, 1.0), frozenset())
     shown = Counter(symptom for one in failing for symptom in one.symptoms)
     return Spectrum(
         suspicion=ochiai([one.lines for one in failing], [one.lines for one in passing]),
+        passing_share=_passing_share(observed),
         symptoms=frozenset(symptom for symptom, times in shown.items() if 2 * times >= len(failing)),
     )
 
@@ -126,10 +131,16 @@ def ochiai(failing: list[frozenset[int]], passing: list[frozenset[int]]) -> dict
     return {line: ef / math.sqrt(len(failing) * (ef + in_passing[line])) for line, ef in in_failing.items()}
 
 
+def _passing_share(observed: list[_Observed]) -> dict[int, float]:
+    executed = Counter(line for one in observed for line in one.lines)
+    passing = Counter(line for one in observed if one.passed for line in one.lines)
+    return {line: passing[line] / times for line, times in executed.items()}
+
+
 def _observe(case: Case, answer: Answer) -> _Observed:
     if answer.value is None:
         return _Observed(False, frozenset(), frozenset())
-    end, value, lines = decode(answer.value)  # type: ignore[misc]
+    end, value, lines = decode(answer.value)
     expected = decode(case.expected)
     passed = end == "value" and _agrees(value, expected, case)
     symptoms = frozenset() if passed else _symptoms(end, value, expected)
@@ -148,7 +159,7 @@ def _agrees(value: object, expected: object, case: Case) -> bool:
 
 
 def same(value: object, expected: object, tolerance: float = 0.0) -> bool:
-    """Equality of values of the same built-in types; NaN equals NaN; floats within an absolute or relative tolerance."""
+    """Equality of values of the same built-in types; NaN equals NaN; floats may differ by the tolerance, either way."""
     if type(value) is not type(expected):
         return False
     if isinstance(value, float) and isinstance(expected, float):
@@ -179,7 +190,7 @@ def _symptoms(end: str, value: object, expected: object) -> frozenset[str]:
     if isinstance(value, int | float) and isinstance(expected, int | float):
         return frozenset({"number", "near"} if abs(value - expected) == 1 else {"number"})
     if isinstance(value, list | tuple | str) and type(value) is type(expected):
-        other: list[object] | tuple[object, ...] | str = expected  # type: ignore[assignment]
+        other: list[object] | tuple[object, ...] | str = expected
         if len(value) != len(other):
             return frozenset({"length", "near"} if abs(len(value) - len(other)) == 1 else {"length"})
         return frozenset({"order"} if _as_multiset(list(value)) == _as_multiset(list(other)) else {"elements"})

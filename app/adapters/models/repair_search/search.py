@@ -21,7 +21,8 @@ class RepairSearch:
 
     It reads no prose: it runs the disclosed cases on the given program once a request, ranks its edits and replies with
     the first whose syntax tree is new in this trajectory. It never runs its candidates, so what it gets from an attempt
-    is the same as what any model gets: that the program was wrong. The same request gets the same reply. It uses no tokens.
+    is the same as what any model gets: that the program was wrong. The same request gets the same reply, and no tokens
+    are used.
     """
 
     def __init__(self, sandbox: Sandbox) -> None:
