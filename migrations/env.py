@@ -3,7 +3,7 @@
 from typing import Any, Literal
 
 from alembic import context
-from sqlalchemy import Connection
+from sqlalchemy import Connection, text
 from sqlalchemy.types import TypeDecorator
 
 from app.config import Settings
@@ -12,6 +12,10 @@ from app.db.session import Database
 
 LOCK_TIMEOUT_MS = 10_000
 """A migration that waits longer for a table than this would stand in everybody's way: it fails instead."""
+
+
+MIGRATION_LOCK = 7_301_000
+"""PostgreSQL advisory lock: one process migrates, others wait and then find nothing to do."""
 
 
 def render_item(kind: str, item: Any, _context: Any) -> str | Literal[False]:
@@ -33,8 +37,12 @@ def run(connection: Connection) -> None:
         render_as_batch=connection.dialect.name == "sqlite",
         compare_server_default=True,
         render_item=render_item,
+        # Alembic thinks that SQLite cannot; with our own BEGIN IMMEDIATE it can, and a second migrator waits.
+        transactional_ddl=True,
     )
     with context.begin_transaction():
+        if connection.dialect.name == "postgresql":
+            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATION_LOCK})
         context.run_migrations()
 
 
@@ -45,7 +53,7 @@ def main() -> None:
         run(given)
         return
     database = Database(Settings().database)
-    with database.engine.connect() as connection:
+    with database.writer.connect() as connection:
         run(connection)
     database.close()
 

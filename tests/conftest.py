@@ -1,5 +1,9 @@
+# In the order of their imports: pytest rewrites the assertions of a module before anything imports it.
 pytest_plugins = [
-    "tests.fixtures.chat_server",
     "tests.fixtures.durations",
+    "tests.fixtures.chat_server",
     "tests.fixtures.services",
+    "tests.fixtures.database",
+    "tests.fixtures.engine",
+    "tests.fixtures.stack",
 ]

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 from app.adapters.models.openai_compatible import OpenAICompatible
 from app.adapters.models.repair_search import RepairSearch
-from app.adapters.models.scripted import Scripted
+from app.adapters.models.scripted import Script, Scripted
 from app.adapters.queue import Queue, make_celery
 from app.adapters.sandbox import open_sandbox
 from app.adapters.vault import Vault
@@ -78,7 +78,7 @@ class RemoteModels:
 
     def _connect(self, endpoint: ModelEndpoint) -> Model:
         if endpoint.kind == EndpointKind.SCRIPTED:
-            return Scripted.from_json(endpoint.script or {})
+            return Scripted(Script.from_json(endpoint.script or {}))
         if endpoint.base_url is None or endpoint.model is None:
             raise ModelRejected(f"{endpoint.name} has no address or no model to ask for")
         key = None if endpoint.api_key is None else self._vault.decrypt(endpoint.api_key)

@@ -63,6 +63,20 @@ class Queue:
                 log.warning("wake-up not sent", extra={"kind": kind.value, "error": str(error)})
                 return
 
+    def reachable(self) -> str | None:
+        """None where a message could be sent, else what is wrong in words."""
+        try:
+            with self._celery.connection_for_write(connect_timeout=3) as connection:
+                connection.ensure_connection(max_retries=1, timeout=3)
+        except (OperationalError, OSError) as error:
+            return f"{self.address}: {error}"
+        return None
+
+    @property
+    def address(self) -> str:
+        """Where messages go, without a password."""
+        return str(self._celery.connection_for_write().as_uri())
+
 
 def _queue_folder(home: Path) -> Path:
     folder = home / "queue"

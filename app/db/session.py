@@ -35,7 +35,8 @@ class Database:
             event.listen(self.engine, "begin", _begin_sqlite)
         else:
             self.engine = create_engine(url, pool_size=pool_size, max_overflow=pool_size, pool_pre_ping=True)
-        self._writer: Engine = self.engine.execution_options(begin_immediate=True)
+        self.writer: Engine = self.engine.execution_options(begin_immediate=True)
+        """The same engine; its transactions take SQLite's write lock when they begin."""
 
     @contextmanager
     def read(self) -> Iterator[Session]:
@@ -52,7 +53,7 @@ class Database:
 
         Raises StorageError where the database cannot be used; nothing was written then.
         """
-        with storage_errors(), Session(self._writer, expire_on_commit=False) as session, session.begin():
+        with storage_errors(), Session(self.writer, expire_on_commit=False) as session, session.begin():
             yield session
 
     def close(self) -> None:

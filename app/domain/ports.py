@@ -92,6 +92,11 @@ class ExecutionOutcome:
 class Sandbox(Protocol):
     """Runs untrusted programs. Safe to call from several threads; each call takes one slot."""
 
+    @property
+    def name(self) -> str:
+        """The isolation: "bubblewrap", or "none" where programs run without."""
+        ...
+
     def run(self, execution: Execution, *, cancelled: Callable[[], bool] = lambda: False) -> ExecutionOutcome:
         """Carry out one execution.
 
@@ -124,9 +129,9 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A program tried earlier in this trajectory and its verdict, as a local model may see it."""
+    """An earlier attempt of this trajectory, as a local model may see it. `program` is None where it held none."""
 
-    program: Program
+    program: Program | None
     verdict: Verdict
 
 

@@ -16,7 +16,7 @@ from app.domain.ports import Sandbox
 from app.domain.problems import BuggyProgram, CaseTests, Problem, ProblemSet, Tests
 from app.domain.programs import Program
 from app.domain.verdicts import Judgement, Verdict
-from app.judge import Judge
+from app.judge.judge import Judge
 
 _PROBLEM: TypeAdapter[Problem] = TypeAdapter(Problem)
 _TESTS: TypeAdapter[Tests] = TypeAdapter(Tests)
@@ -89,7 +89,10 @@ class _Checked:
 
 
 def _validate(judge: Judge, problem: Problem) -> _Checked:
-    verdict = _judge(judge, problem, problem.reference)
+    try:
+        verdict = _judge(judge, problem, problem.reference)
+    except InputError as error:
+        return _Checked(None, False, (Rejection(problem.key, str(error)),))
     if verdict.verdict is not Verdict.AC:
         return _Checked(None, False, (Rejection(problem.key, f"its reference is not accepted: {_words(verdict)}"),))
     kept: list[BuggyProgram] = []
@@ -103,7 +106,13 @@ def _validate(judge: Judge, problem: Problem) -> _Checked:
 
 
 def _judge(judge: Judge, problem: Problem, program: Program) -> Judgement:
-    return judge.judge(program, problem, cancelled=lambda: False)
+    return judge.judge(
+        program,
+        tests=problem.tests,
+        entry_point=problem.entry_point,
+        limits=problem.limits,
+        language=problem.language,
+    )
 
 
 def _words(judgement: Judgement) -> str:

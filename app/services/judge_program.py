@@ -14,7 +14,7 @@ from app.domain.ports import Sandbox
 from app.domain.problems import Problem
 from app.domain.programs import Program
 from app.domain.verdicts import FirstFailure, Judgement, MemoryTier, Verdict
-from app.judge import JUDGE_VERSION, Judge
+from app.judge.judge import JUDGE_VERSION, Judge
 
 _TIMED = {Verdict.TLE}
 """Verdicts that a busy machine can cause: never answered from the cache."""
@@ -38,7 +38,14 @@ class CachedJudge:
             found = session.get(ExecutionResult, key)
         if found is not None:
             return _restore(found.judgement)
-        judgement = self._judge.judge(program, problem, cancelled=cancelled)
+        judgement = self._judge.judge(
+            program,
+            tests=problem.tests,
+            entry_point=problem.entry_point,
+            limits=problem.limits,
+            language=problem.language,
+            cancelled=cancelled,
+        )
         if judgement.verdict not in _TIMED:
             self._keep(key, judgement)
         return judgement

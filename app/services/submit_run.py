@@ -13,7 +13,7 @@ from app.domain.errors import InputError, NotFoundError
 from app.domain.protocol.policy import Protocol, Start
 from app.domain.protocol.prompts import PROMPTS_VERSION
 from app.domain.work import Step
-from app.judge import JUDGE_VERSION
+from app.judge.judge import JUDGE_VERSION
 from app.services.steps.transitions import make_due
 
 DEFAULT_IN_FLIGHT = 32

@@ -41,7 +41,7 @@ def ask(db: Database, claim: Claim, model_for: Callable[[ModelEndpoint], Model])
     if not isinstance(decision, Ask):
         raise AssertionError(f"trajectory {claim.trajectory_id} is due to ask, but the rules say {decision}")
     request = build_request(situation, decision)
-    worst = FREE if situation.endpoint.kind != EndpointKind.OPENAI else WorstCase.of(request.messages, request.sampling)
+    worst = FREE if situation.endpoint.kind == EndpointKind.REPAIR_SEARCH else WorstCase.of(request.messages, request.sampling)
     prices = Prices(situation.endpoint.price_input, situation.endpoint.price_output)
     sent = _commit_request(db, claim, decision, worst, prices)
     if sent is None:

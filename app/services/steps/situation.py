@@ -10,6 +10,7 @@ from sqlalchemy.orm import joinedload, undefer
 from app.db.models import Attempt, BuggyProgramRow, ModelEndpoint, ProblemRow, Run, Trajectory, Transcript
 from app.db.session import Database
 from app.domain.attempts import AttemptRecord
+from app.domain.errors import LeaseLost
 from app.domain.ports import ModelRequest, Task, Trial
 from app.domain.problems import Problem
 from app.domain.programs import Program
@@ -40,7 +41,10 @@ class Situation:
 
 
 def read_situation(db: Database, claim: Claim) -> Situation:
-    """Read all of it in one session."""
+    """Read all of it in one session.
+
+    Raises LeaseLost where another worker has taken the step over: the attempts may have moved on.
+    """
     with db.read() as session:
         trajectory = session.scalars(
             select(Trajectory)
@@ -51,6 +55,8 @@ def read_situation(db: Database, claim: Claim) -> Situation:
                 .options(undefer(ModelEndpoint.api_key), undefer(ModelEndpoint.script))
             )
         ).one()
+        if trajectory.lease_number != claim.lease_number or trajectory.lease_expires_at is None:
+            raise LeaseLost(f"lease {claim.lease_number} of trajectory {claim.trajectory_id} is no longer held")
         rows = session.execute(
             select(Attempt, Transcript)
             .join(Transcript, Transcript.attempt_id == Attempt.id)
@@ -110,9 +116,8 @@ def build_request(situation: Situation, decision: Ask) -> ModelRequest:
         if attempt.segment == decision.segment
     ]
     trials = tuple(
-        Trial(Program(transcript.program), Verdict(attempt.verdict or ""))
+        Trial(None if transcript.program is None else Program(transcript.program), Verdict(attempt.verdict or ""))
         for attempt, transcript in zip(situation.attempts, situation.transcripts, strict=True)
-        if transcript.program is not None
     )
     problem, policy = situation.problem, situation.policy
     return ModelRequest(

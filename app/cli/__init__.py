@@ -1,0 +1,34 @@
+"""The `halflife` command. Every subcommand prints plain text, or one JSON document with `--json`.
+
+Exit codes: 0 done · 1 something of ours or of a third party failed · 2 the request is wrong · 3 a run ended
+otherwise than completed.
+"""
+
+import sys
+
+import typer
+
+from app.cli import doctor, models, problems, runs, serve
+from app.domain.errors import HalflifeError, InfrastructureError
+
+app = typer.Typer(
+    name="halflife",
+    help="Measure how well code models debug.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command("serve")(serve.serve)
+app.command("doctor")(doctor.doctor)
+app.add_typer(problems.app, name="problems")
+app.add_typer(models.app, name="models")
+app.add_typer(runs.app, name="runs")
+
+
+def main() -> None:
+    """Run the command; an error of ours is one line on stderr, never a traceback."""
+    try:
+        app()
+    except HalflifeError as error:
+        sys.stderr.write(f"halflife: {error}\n")
+        sys.exit(1 if isinstance(error, InfrastructureError) else 2)

@@ -1,0 +1,256 @@
+"""`halflife runs …`."""
+
+import time
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+from sqlalchemy import select
+
+from app.adapters.processes import Group
+from app.cli.installation import Installation, JsonFlag, emit, installation, note
+from app.cli.serve import START_SECONDS, worker_children
+from app.db.models import ModelEndpoint, ProblemSetRow, RunStatus
+from app.db.queries.decay_counts import RunSummary, run_summary
+from app.db.queries.runs import RunFilter, list_runs
+from app.domain.errors import NotFoundError
+from app.domain.metrics.decay import DecayStatus
+from app.domain.protocol.policy import Disclosure, History, Protocol, Start, StopOn
+from app.domain.work import WorkerKind
+from app.services.control_run import cancel_run, resume_run
+from app.services.manage_endpoints import ensure_repair_search
+from app.services.submit_run import DEFAULT_IN_FLIGHT, RunRequest, submit_run
+
+app = typer.Typer(help="Runs: create, follow, show.", no_args_is_help=True)
+
+POLL_SECONDS = 0.5
+ENDED = (RunStatus.COMPLETED, RunStatus.CANCELLED)
+
+
+class Exit(StrEnum):
+    """Why `--wait` came back."""
+
+    ENDED = "ended"
+    PAUSED = "paused"
+    INTERRUPTED = "interrupted"
+
+
+@app.command("create")
+def create(
+    problems: Annotated[str, typer.Option(help="Problem set, its latest version; NAME@VERSION for another.")],
+    model: Annotated[str, typer.Option(help="Name of the model.")],
+    attempts: Annotated[int, typer.Option(help="The first answer and the debugging attempts together.")] = 6,
+    start: Annotated[Start, typer.Option(help="What attempt 0 is.")] = Start.GENERATE,
+    disclosure: Annotated[Disclosure, typer.Option(help="What feedback shows.")] = Disclosure.VISIBLE,
+    stop_on: Annotated[StopOn, typer.Option(help="Which tests end a trajectory.")] = StopOn.ALL,
+    history: Annotated[History, typer.Option(help="How much of the conversation is sent.")] = History.FULL,
+    seed: Annotated[int, typer.Option()] = 0,
+    problem: Annotated[list[str] | None, typer.Option(help="Key of one problem; may be repeated.")] = None,
+    budget_tokens: Annotated[int | None, typer.Option(help="Stop before more tokens than this are used.")] = None,
+    budget_cost: Annotated[float | None, typer.Option(help="The same for money.")] = None,
+    in_flight: Annotated[int, typer.Option(help="Steps of this run under way at once.")] = DEFAULT_IN_FLIGHT,
+    wait: Annotated[bool, typer.Option("--wait", help="Follow the run; starts workers if none are running.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Start a run. With --wait, the exit code is 0 when it completed."""
+    protocol = Protocol(
+        start=start, attempts=attempts, disclosure=disclosure, stop_on=stop_on, history=history, seed=seed
+    )
+    with installation() as opened:
+        ensure_repair_search(opened.db, opened.vault)
+        request = RunRequest(
+            problem_set_id=_problem_set(opened, problems),
+            endpoint_id=_endpoint(opened, model),
+            protocol=protocol,
+            problems=problem,
+            budget_tokens=budget_tokens,
+            budget_cost=budget_cost,
+            max_in_flight=in_flight,
+        )
+        run_id = submit_run(opened.db, request)
+        wake_all(opened)
+        if not wait:
+            emit({"id": run_id}, as_json, f"run {run_id} started")
+            return
+        note(f"run {run_id} started")
+        why = _follow(opened, run_id)
+        summary = _summary(opened, run_id)
+    emit(_document(summary), as_json, _text(summary))
+    if why is not Exit.ENDED or summary.status != RunStatus.COMPLETED:
+        note(f"run {run_id} is {summary.status}: {summary.status_reason or why}")
+        raise typer.Exit(3)
+
+
+@app.command("show")
+def show(run_id: Annotated[int, typer.Argument(metavar="ID")], as_json: JsonFlag = False) -> None:
+    """Show a run's figures."""
+    with installation() as opened:
+        summary = _summary(opened, run_id)
+    emit(_document(summary), as_json, _text(summary))
+
+
+@app.command("list")
+def list_(as_json: JsonFlag = False) -> None:
+    """List the newest runs."""
+    with installation() as opened, opened.db.read() as session:
+        rows = list_runs(session, RunFilter()).rows
+    documents = [
+        {
+            "id": row.id,
+            "model": row.model_name,
+            "problem_set": row.problem_set_name,
+            "problem_set_version": row.problem_set_version,
+            "status": row.status,
+            "problems": row.problems,
+            "ended": row.ended,
+            "solved": row.solved,
+        }
+        for row in rows
+    ]
+    text = "\n".join(
+        f"{row.id}  {row.model_name} on {row.problem_set_name}  {row.status}  solved {row.solved} of {row.problems}"
+        for row in rows
+    )
+    emit(documents, as_json, text or "No runs yet: start one with `halflife runs create`.")
+
+
+@app.command("cancel")
+def cancel(run_id: Annotated[int, typer.Argument(metavar="ID")], as_json: JsonFlag = False) -> None:
+    """Stop a run and keep what it has."""
+    with installation() as opened:
+        cancel_run(opened.db, run_id)
+    emit({"id": run_id, "status": RunStatus.CANCELLED}, as_json, f"run {run_id} cancelled")
+
+
+@app.command("resume")
+def resume(run_id: Annotated[int, typer.Argument(metavar="ID")], as_json: JsonFlag = False) -> None:
+    """Let a paused run go on, with the workers of a running server."""
+    with installation() as opened:
+        resume_run(opened.db, run_id)
+        wake_all(opened)
+    emit({"id": run_id, "status": RunStatus.RUNNING}, as_json, f"run {run_id} resumed")
+
+
+def wake_all(opened: Installation) -> None:
+    """Announce new work to both kinds of worker."""
+    opened.queue.wake(WorkerKind.GENERATE, opened.settings.generate_threads)
+    opened.queue.wake(WorkerKind.EXECUTE, opened.settings.execute_slots)
+
+
+def _follow(opened: Installation, run_id: int) -> Exit:
+    """Watch a run on workers of our own until it ends or waits for a person.
+
+    Workers of a running server may share the work: leases keep them apart.
+    """
+    last = ""
+    ended: list[Exit] = []
+
+    def look() -> bool:
+        nonlocal last
+        time.sleep(POLL_SECONDS)
+        summary = _summary(opened, run_id)
+        solved = sum(summary.solved_at_attempt)
+        line = f"{summary.ended} of {summary.problems} ended, {solved} solved, {summary.tokens} tokens"
+        if line != last:
+            note(line)
+            last = line
+        if summary.status in ENDED:
+            ended.append(Exit.ENDED)
+        elif summary.status == RunStatus.PAUSED:
+            ended.append(Exit.PAUSED)
+        return bool(ended)
+
+    with Group(worker_children(opened.settings), opened.settings.home / "logs") as group:
+        group.wait_ready(START_SECONDS)
+        group.watch(until=look)
+    return ended[0] if ended else Exit.INTERRUPTED
+
+
+def _summary(opened: Installation, run_id: int) -> RunSummary:
+    with opened.db.read() as session:
+        return run_summary(session, run_id)
+
+
+def _document(summary: RunSummary) -> dict[str, Any]:
+    """The run as `--json` prints it: fractions of 1, None where undefined; `decay_status` says why."""
+    found = summary.decay
+    return {
+        "id": summary.id,
+        "status": summary.status,
+        "status_reason": summary.status_reason,
+        "model": summary.model_name,
+        "problem_set": summary.problem_set_name,
+        "problem_set_version": summary.problem_set_version,
+        "problems": summary.problems,
+        "ended": summary.ended,
+        "excluded": summary.excluded,
+        "solved_at_attempt": list(summary.solved_at_attempt),
+        "censored_after_attempt": list(summary.censored),
+        "e0": found.e0.estimate,
+        "lambda": found.lambda_,
+        "r_squared": found.r_squared,
+        "quality": found.quality,
+        "half_life": found.half_life,
+        "t_theta": None if found.t_theta is None else {f"{theta:g}": t for theta, t in found.t_theta.items()},
+        "decay_status": found.status,
+        "final_accuracy": found.final_accuracy.estimate,
+        "tokens": summary.tokens,
+        "tokens_unknown": summary.tokens_unknown,
+        "cost": summary.cost,
+        "created_at": summary.created_at.isoformat(),
+        "finished_at": None if summary.finished_at is None else summary.finished_at.isoformat(),
+    }
+
+
+_WHY_NO_FIT = {
+    DecayStatus.TOO_FEW_POINTS: "no fit: fewer than three attempts solved anything",
+    DecayStatus.FLAT: "0 (no decline)",
+    DecayStatus.NOT_CONVERGED: "no fit: the least-squares search did not converge",
+    DecayStatus.NO_DATA: "no verdicts yet",
+}
+
+
+def _text(summary: RunSummary) -> str:
+    found = summary.decay
+    rate = _WHY_NO_FIT.get(found.status) or f"{found.lambda_:.3f}, R² {_number(found.r_squared)}"
+    problem_set = f"{summary.problem_set_name} v{summary.problem_set_version}"
+    lines = [
+        f"run {summary.id}: {summary.model_name} on {problem_set}, {summary.status}",
+        f"solved at attempt 0, 1, …: {', '.join(map(str, summary.solved_at_attempt))} of {found.n}",
+        f"E0 {_percent(found.e0.estimate)}, final accuracy {_percent(found.final_accuracy.estimate)}, λ {rate}",
+        f"{summary.tokens} tokens, cost {'unknown' if summary.cost is None else f'{summary.cost:.4f}'}",
+    ]
+    if summary.excluded:
+        lines.append(f"{summary.excluded} problems were cut short before a verdict and are left out")
+    return "\n".join(lines)
+
+
+def _percent(share: float | None) -> str:
+    return "undefined" if share is None else f"{100 * share:.1f} %"
+
+
+def _number(value: float | None) -> str:
+    return "undefined" if value is None else f"{value:.3f}"
+
+
+def _problem_set(opened: Installation, text: str) -> int:
+    name, _, version = text.partition("@")
+    query = select(ProblemSetRow.id).where(ProblemSetRow.name == name).order_by(ProblemSetRow.version.desc()).limit(1)
+    if version:
+        query = query.where(ProblemSetRow.version == (int(version) if version.isdecimal() else -1))
+    with opened.db.read() as session:
+        found = session.scalar(query)
+        known: Sequence[str] = session.scalars(select(ProblemSetRow.name).distinct()).all()
+    if found is None:
+        raise NotFoundError(f"there is no problem set {text!r}; there are: {', '.join(sorted(known)) or 'none'}")
+    return found
+
+
+def _endpoint(opened: Installation, name: str) -> int:
+    with opened.db.read() as session:
+        found = session.scalar(select(ModelEndpoint.id).where(ModelEndpoint.name == name))
+        known = session.scalars(select(ModelEndpoint.name)).all()
+    if found is None:
+        raise NotFoundError(f"there is no model {name!r}; there are: {', '.join(sorted(known)) or 'none'}")
+    return found
