@@ -1,11 +1,12 @@
 """Turning a freshly forked process into one that may run a program nobody trusts."""
 
+import gc
 import os
 import signal
 import sys
 import types
 
-from app.adapters.sandbox.runner import isolation, program
+from app.adapters.sandbox.runner import isolation
 
 
 def prepare(
@@ -37,18 +38,15 @@ def prepare(
     os.chdir(workplace)
     os.umask(0o022)
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    _clean_interpreter()
+    _reset_interpreter()
 
 
-def _clean_interpreter() -> None:
-    """Make the interpreter look as if it had just started on the program."""
-    for name in [name for name in sys.modules if name == "app" or name.startswith("app.")]:
-        del sys.modules[name]
-    sys.modules["__main__"] = types.ModuleType("__main__")
-    sys.argv = [program.MODULE + ".py"]
+def _reset_interpreter() -> None:
+    """Make the interpreter behave as if it had just started on the program."""
     depth = 0
     frame: types.FrameType | None = sys._getframe()
     while frame is not None:
         depth += 1
         frame = frame.f_back
-    sys.setrecursionlimit(1000 + depth)
+    sys.setrecursionlimit(sys.getrecursionlimit() + depth)
+    gc.enable()

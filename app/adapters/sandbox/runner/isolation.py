@@ -35,6 +35,7 @@ _PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_CAPBSET_DROP = 4, 22, 24
 _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 36, 38
 _SECCOMP_MODE_FILTER = 2
 _CAPABILITY_VERSION_3 = 0x20080522
+_MOST_CAPABILITIES = 64
 
 TMP_BYTES = 32 * 1024 * 1024
 """Room in /tmp; /dev/shm has half of it."""
@@ -141,7 +142,7 @@ def _mount_tmpfs(path: str, size: int, inodes: int, mode: str, flags: int = 0) -
 
 def drop_privileges() -> None:
     """Drop every capability for good, forbid regaining any, and filter system calls. Inherited by children."""
-    for capability in range(64):
+    for capability in range(_MOST_CAPABILITIES):
         # Refused beyond the last capability, and to one who has none to drop.
         if _libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0) != 0:
             break

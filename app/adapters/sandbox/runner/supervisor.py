@@ -254,7 +254,7 @@ class Supervisor:
 
     def _receive(self, ours: socket.socket, incoming: frames.FrameBuffer) -> bool:
         """Read the messages that are there. False when no more can come."""
-        while not self._done():
+        while not self._broken_channel:
             try:
                 chunk = ours.recv(1 << 20)
             except BlockingIOError:
