@@ -27,7 +27,6 @@ check: dev
 	$(BIN)/deptry .
 	scripts/dead-code
 	$(BIN)/djlint --lint templates
-	$(BIN)/djlint --check templates
 	$(BIN)/mypy
 
 bench: dev
