@@ -32,6 +32,8 @@ _CONNECT_SECONDS = 10.0
 _QUOTED_CHARACTERS = 400
 _NO_KEY = "none"
 """The SDK insists on a key; servers without keys ignore what they are sent."""
+_ABOUT_THE_TEXT = re.compile(r"context[ _](?:length|window|size)|content[ _](?:filter|policy)|too long", re.IGNORECASE)
+"""How servers word that this text is the trouble: OpenAI, Azure, vLLM and llama.cpp."""
 _PASSING_STATUS = frozenset({408, 409, 425, 429})
 
 
@@ -280,7 +282,10 @@ class OpenAICompatible:
             return ModelRejected(
                 f"{self._place} redirects elsewhere (status {status}): enter the address it stands for"
             )
-        return ModelRejected(f"{self._place} refused the request (status {status}){detail}")
+        return ModelRejected(
+            f"{self._place} refused the request (status {status}){detail}",
+            this_request_only=status == 413 or _ABOUT_THE_TEXT.search(response.text) is not None,
+        )
 
     def _server_message(self, response: httpx2.Response) -> str:
         """What the server gave as its reason; empty where it sent a page or nothing."""
