@@ -1,0 +1,182 @@
+"""From the trajectories of a run to the counts its decay curve is computed from.
+
+The counts come from columns of the trajectory (one grouped query a run), never from a scan of its attempts.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import func, or_, select
+from sqlalchemy.orm import Session
+
+from app.db.models import Attempt, ModelEndpoint, ProblemSetRow, Run, Trajectory, TrajectoryOutcome
+from app.domain.errors import NotFoundError
+from app.domain.metrics.decay import Decay, decay
+
+
+@dataclass(frozen=True, slots=True)
+class DecayCounts:
+    """Counts of trajectories, by the rules of the published index.
+
+    Attributes
+    ----------
+    solved
+        S_t: solved for the first time at attempt t; one entry an attempt of the protocol.
+    of
+        N: trajectories with at least one judged attempt. A reply without a program counts as judged.
+    censored
+        Leaving the risk set unsolved after attempt t: cut short, stopped on the visible tests, or still running.
+    excluded
+        Cut short before their first verdict: outside N.
+    cut_short
+        Cut short after at least one verdict (budget, cancellation, infrastructure).
+    visible_only
+        Ended because the visible tests passed while hidden ones did not.
+    running
+        Under way with at least one verdict: the figures are provisional while there are any.
+    waiting
+        Not ended and without a verdict yet: outside N for now.
+    """
+
+    solved: tuple[int, ...]
+    of: int
+    censored: tuple[int, ...]
+    excluded: int
+    cut_short: int
+    visible_only: int
+    running: int
+    waiting: int
+
+    def decay(self) -> Decay:
+        """The published index of these counts."""
+        return decay(self.solved, self.of, self.censored)
+
+    @property
+    def solved_in_all(self) -> int:
+        """ΣS_t."""
+        return sum(self.solved)
+
+
+@dataclass(frozen=True, slots=True)
+class TrajectoryGroup:
+    """How many trajectories of a run share an outcome, the attempt they were solved at and their verdicts so far."""
+
+    outcome: str | None
+    solved_at: int | None
+    attempts_judged: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """One run in numbers. `cost` None is unknown; `tokens_unknown` attempts came without token counts."""
+
+    id: int
+    status: str
+    status_reason: str | None
+    model_name: str
+    problem_set_name: str
+    problem_set_version: int
+    problems: int
+    ended: int
+    solved_at_attempt: tuple[int, ...]
+    excluded: int
+    censored: tuple[int, ...]
+    decay: Decay
+    tokens: int
+    tokens_unknown: int
+    cost: float | None
+    created_at: datetime
+    finished_at: datetime | None
+
+
+def decay_counts(session: Session, run_id: int) -> DecayCounts:
+    """The counts of one run.
+
+    Raises NotFoundError.
+    """
+    run = session.get(Run, run_id)
+    if run is None:
+        raise NotFoundError(f"there is no run {run_id}")
+    rows = session.execute(
+        select(Trajectory.outcome, Trajectory.solved_at, Trajectory.attempts_judged, func.count())
+        .where(Trajectory.run_id == run_id)
+        .group_by(Trajectory.outcome, Trajectory.solved_at, Trajectory.attempts_judged)
+    )
+    return count_groups((TrajectoryGroup(*row) for row in rows), run.protocol.attempts)
+
+
+def count_groups(groups: Iterable[TrajectoryGroup], attempts: int) -> DecayCounts:
+    """Sort groups of trajectories into the counts, for a protocol of so many attempts."""
+    solved, censored = [0] * attempts, [0] * attempts
+    of = excluded = cut_short = visible_only = running = waiting = 0
+    for group in groups:
+        if group.attempts_judged == 0:
+            if group.outcome is None:
+                waiting += group.count
+            else:
+                excluded += group.count
+            continue
+        of += group.count
+        if group.solved_at is not None:
+            solved[group.solved_at] += group.count
+            continue
+        if group.outcome == TrajectoryOutcome.EXHAUSTED:
+            continue
+        censored[group.attempts_judged - 1] += group.count
+        if group.outcome is None:
+            running += group.count
+        elif group.outcome == TrajectoryOutcome.VISIBLE_ONLY:
+            visible_only += group.count
+        else:
+            cut_short += group.count
+    return DecayCounts(
+        solved=tuple(solved),
+        of=of,
+        censored=tuple(censored),
+        excluded=excluded,
+        cut_short=cut_short,
+        visible_only=visible_only,
+        running=running,
+        waiting=waiting,
+    )
+
+
+def run_summary(session: Session, run_id: int) -> RunSummary:
+    """The run with its counts and its published index.
+
+    Raises NotFoundError.
+    """
+    counts = decay_counts(session, run_id)
+    run, model_name, set_name, set_version = session.execute(
+        select(Run, ModelEndpoint.name, ProblemSetRow.name, ProblemSetRow.version)
+        .join(ModelEndpoint, ModelEndpoint.id == Run.endpoint_id)
+        .join(ProblemSetRow, ProblemSetRow.id == Run.problem_set_id)
+        .where(Run.id == run_id)
+    ).one()
+    tokens_unknown = session.scalar(
+        select(func.count())
+        .select_from(Attempt)
+        .join(Trajectory, Trajectory.id == Attempt.trajectory_id)
+        .where(Trajectory.run_id == run_id, or_(Attempt.prompt_tokens.is_(None), Attempt.completion_tokens.is_(None)))
+    )
+    return RunSummary(
+        id=run.id,
+        status=run.status,
+        status_reason=run.status_reason,
+        model_name=model_name,
+        problem_set_name=set_name,
+        problem_set_version=set_version,
+        problems=run.trajectories_total,
+        ended=run.trajectories_ended,
+        solved_at_attempt=counts.solved,
+        excluded=counts.excluded,
+        censored=counts.censored,
+        decay=counts.decay(),
+        tokens=run.tokens_spent,
+        tokens_unknown=tokens_unknown or 0,
+        cost=run.cost_spent,
+        created_at=run.created_at,
+        finished_at=run.finished_at,
+    )

@@ -1,0 +1,121 @@
+"""One trajectory with everything that was said and judged in it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session, undefer
+
+from app.db.models import (
+    Attempt,
+    BuggyProgramRow,
+    ModelEndpoint,
+    ModelRequestRow,
+    ProblemRow,
+    RequestState,
+    Run,
+    Trajectory,
+    Transcript,
+)
+from app.domain.errors import NotFoundError
+from app.domain.problems import Problem
+from app.domain.programs import Program
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptDetail:
+    """An attempt and its texts."""
+
+    attempt: Attempt
+    messages: Sequence[dict[str, str]]
+    reply: str
+    program: dict[str, str] | None
+    feedback: str | None
+    first_failure: dict[str, Any] | None
+    stdout: str | None
+    stderr: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class TrajectoryDetail:
+    """A trajectory, its problem and its attempts in order. `requests` are those that brought no stored answer."""
+
+    trajectory: Trajectory
+    run: Run
+    model_name: str
+    problem_id: int
+    problem: Problem
+    buggy_key: str | None
+    start: Program | None
+    attempts: tuple[AttemptDetail, ...]
+    requests: tuple[ModelRequestRow, ...]
+    previous_id: int | None
+    next_id: int | None
+
+
+def trajectory_detail(session: Session, run_id: int, trajectory_id: int) -> TrajectoryDetail:
+    """Load one trajectory of a run.
+
+    Raises NotFoundError.
+    """
+    row = session.execute(
+        select(Trajectory, Run, ModelEndpoint.name, ProblemRow, BuggyProgramRow)
+        .join(Run, Run.id == Trajectory.run_id)
+        .join(ModelEndpoint, ModelEndpoint.id == Run.endpoint_id)
+        .join(ProblemRow, ProblemRow.id == Trajectory.problem_id)
+        .outerjoin(BuggyProgramRow, BuggyProgramRow.id == Trajectory.buggy_program_id)
+        .where(Trajectory.id == trajectory_id, Trajectory.run_id == run_id)
+        .options(undefer(ProblemRow.definition), undefer(BuggyProgramRow.definition))
+    ).one_or_none()
+    if row is None:
+        raise NotFoundError(f"run {run_id} has no trajectory {trajectory_id}")
+    trajectory, run, model_name, problem, buggy = row
+    attempts = session.execute(
+        select(Attempt, Transcript)
+        .join(Transcript, Transcript.attempt_id == Attempt.id)
+        .where(Attempt.trajectory_id == trajectory_id)
+        .order_by(Attempt.attempt_index)
+    )
+    requests = session.scalars(
+        select(ModelRequestRow)
+        .where(
+            ModelRequestRow.trajectory_id == trajectory_id,
+            ModelRequestRow.state.in_([RequestState.POSSIBLY_BILLED, RequestState.FAILED]),
+        )
+        .order_by(ModelRequestRow.id)
+    )
+    return TrajectoryDetail(
+        trajectory=trajectory,
+        run=run,
+        model_name=model_name,
+        problem_id=problem.id,
+        problem=problem.definition,
+        buggy_key=None if buggy is None else buggy.key,
+        start=None if buggy is None else buggy.definition.program,
+        attempts=tuple(_detail(attempt, transcript) for attempt, transcript in attempts),
+        requests=tuple(requests),
+        previous_id=_neighbour(session, trajectory, -1),
+        next_id=_neighbour(session, trajectory, 1),
+    )
+
+
+def _detail(attempt: Attempt, transcript: Transcript) -> AttemptDetail:
+    return AttemptDetail(
+        attempt=attempt,
+        messages=transcript.messages,
+        reply=transcript.reply,
+        program=transcript.program,
+        feedback=transcript.feedback,
+        first_failure=transcript.first_failure,
+        stdout=transcript.stdout,
+        stderr=transcript.stderr,
+    )
+
+
+def _neighbour(session: Session, trajectory: Trajectory, step: int) -> int | None:
+    return session.scalar(
+        select(Trajectory.id).where(
+            Trajectory.run_id == trajectory.run_id, Trajectory.position == trajectory.position + step
+        )
+    )

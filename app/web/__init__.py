@@ -1,0 +1,1 @@
+"""The web product: pages rendered on the server, and a small JSON API over the same services."""

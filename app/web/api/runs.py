@@ -1,0 +1,216 @@
+"""Runs over the API."""
+
+from datetime import datetime
+from typing import Annotated, Self
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel, Field
+
+from app.db.queries import runs as queries
+from app.db.queries.decay_counts import RunSummary, run_summary
+from app.domain.protocol.policy import MAX_ATTEMPTS, Disclosure, History, Protocol, Start, StopOn
+from app.services.control_run import cancel_run, resume_run
+from app.services.submit_run import RunRequest, submit_run
+from app.web.deps import LARGEST_ID, AppState, RowId, State
+from app.web.forms import LARGEST_COUNT
+from app.web.waking import wake_resumed, wake_run
+
+router = APIRouter(prefix="/api/runs", tags=["runs"])
+
+
+class ProtocolIn(BaseModel):
+    """How the run proceeds."""
+
+    start: Start = Start.GENERATE
+    attempts: int = Field(default=6, ge=1, le=MAX_ATTEMPTS)
+    disclosure: Disclosure = Disclosure.VISIBLE
+    stop_on: StopOn = StopOn.ALL
+    history: History = History.FULL
+    seed: int = Field(default=0, ge=0, le=LARGEST_ID)
+
+
+class RunIn(BaseModel):
+    """A run to start. `problems` are keys of the set, null for all of it."""
+
+    problem_set_id: int = Field(ge=1, le=LARGEST_ID)
+    model_id: int = Field(ge=1, le=LARGEST_ID)
+    protocol: ProtocolIn = ProtocolIn()
+    problems: list[str] | None = None
+    budget_tokens: int | None = Field(default=None, ge=1, le=LARGEST_COUNT)
+    budget_cost: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+
+
+class RunLineOut(BaseModel):
+    """A run in a list. `cost` null is unknown."""
+
+    id: int
+    model: str
+    problem_set: str
+    problem_set_version: int
+    status: str
+    problems: int
+    ended: int
+    solved: int
+    tokens: int
+    cost: float | None
+    created_at: datetime
+    finished_at: datetime | None
+
+
+class RunListOut(BaseModel):
+    """Up to fifty runs, newest first. Pass `next_before` as `before` for older ones."""
+
+    runs: list[RunLineOut]
+    next_before: int | None
+
+
+class PointOut(BaseModel):
+    """S_t and N_t of one attempt, and S_t/N_t with its Wilson interval; fractions."""
+
+    attempt: int
+    solved: int
+    at_risk: int
+    hazard: float | None
+    low: float | None
+    high: float | None
+
+
+class RunOut(BaseModel):
+    """A run with its published decay index. Shares are fractions; null is undefined or unknown."""
+
+    id: int
+    model: str
+    problem_set: str
+    problem_set_version: int
+    status: str
+    status_reason: str | None
+    problems: int
+    ended: int
+    solved_at_attempt: list[int]
+    excluded: int
+    censored: list[int]
+    points: list[PointOut]
+    fit_status: str
+    e0: float | None
+    final_accuracy: float | None
+    lambda_: float | None = Field(serialization_alias="lambda")
+    intercept_percent: float | None
+    r_squared: float | None
+    half_life: float | None
+    t_theta: dict[int, int | None] | None
+    tokens: int
+    tokens_unknown: int
+    cost: float | None
+    created_at: datetime
+    finished_at: datetime | None
+
+    @classmethod
+    def of(cls, summary: RunSummary) -> Self:
+        """From the query's result."""
+        index = summary.decay
+        return cls(
+            id=summary.id,
+            model=summary.model_name,
+            problem_set=summary.problem_set_name,
+            problem_set_version=summary.problem_set_version,
+            status=summary.status,
+            status_reason=summary.status_reason,
+            problems=summary.problems,
+            ended=summary.ended,
+            solved_at_attempt=list(summary.solved_at_attempt),
+            excluded=summary.excluded,
+            censored=list(summary.censored),
+            points=[
+                PointOut(
+                    attempt=point.attempt,
+                    solved=point.solved,
+                    at_risk=point.at_risk,
+                    hazard=point.hazard.estimate,
+                    low=point.hazard.low,
+                    high=point.hazard.high,
+                )
+                for point in index.points
+            ],
+            fit_status=index.status,
+            e0=index.e0.estimate,
+            final_accuracy=index.final_accuracy.estimate,
+            lambda_=index.lambda_,
+            intercept_percent=index.intercept,
+            r_squared=index.r_squared,
+            half_life=index.half_life,
+            t_theta=None if index.t_theta is None else {int(theta): t for theta, t in index.t_theta.items()},
+            tokens=summary.tokens,
+            tokens_unknown=summary.tokens_unknown,
+            cost=summary.cost,
+            created_at=summary.created_at,
+            finished_at=summary.finished_at,
+        )
+
+
+@router.get("")
+def list_runs(state: State, before: Annotated[int | None, Query(ge=1, le=LARGEST_ID)] = None) -> RunListOut:
+    """Runs, newest first."""
+    with state.db.read() as session:
+        page = queries.list_runs(session, queries.RunFilter(), before)
+    lines = [
+        RunLineOut(
+            id=row.id,
+            model=row.model_name,
+            problem_set=row.problem_set_name,
+            problem_set_version=row.problem_set_version,
+            status=row.status,
+            problems=row.problems,
+            ended=row.ended,
+            solved=row.solved,
+            tokens=row.tokens,
+            cost=row.cost,
+            created_at=row.created_at,
+            finished_at=row.finished_at,
+        )
+        for row in page.rows
+    ]
+    return RunListOut(runs=lines, next_before=page.next_before)
+
+
+@router.post("", status_code=201)
+def create_run(state: State, body: RunIn) -> RunOut:
+    """Start a run."""
+    run_id = submit_run(
+        state.db,
+        RunRequest(
+            problem_set_id=body.problem_set_id,
+            endpoint_id=body.model_id,
+            protocol=Protocol(**body.protocol.model_dump()),
+            problems=body.problems,
+            budget_tokens=body.budget_tokens,
+            budget_cost=body.budget_cost,
+        ),
+    )
+    wake_run(state, run_id)
+    return _run(state, run_id)
+
+
+@router.get("/{run_id}")
+def get_run(state: State, run_id: RowId) -> RunOut:
+    """One run."""
+    return _run(state, run_id)
+
+
+@router.post("/{run_id}/cancel")
+def cancel(state: State, run_id: RowId) -> RunOut:
+    """Stop a run; what was judged before is kept."""
+    cancel_run(state.db, run_id)
+    return _run(state, run_id)
+
+
+@router.post("/{run_id}/resume")
+def resume(state: State, run_id: RowId) -> RunOut:
+    """Let a paused run go on."""
+    resume_run(state.db, run_id)
+    wake_resumed(state, run_id)
+    return _run(state, run_id)
+
+
+def _run(state: AppState, run_id: int) -> RunOut:
+    with state.db.read() as session:
+        return RunOut.of(run_summary(session, run_id))

@@ -1,0 +1,21 @@
+"""The command that repeats a run exactly."""
+
+import shlex
+
+from app.db.queries.run import RunHead
+
+
+def create_command(head: RunHead) -> str:
+    """`halflife runs create …` with every option that decides what the run does."""
+    run, policy = head.run, head.run.protocol
+    words = ["halflife", "runs", "create"]
+    words += ["--problems", f"{head.problem_set.name}@{head.problem_set.version}", "--model", head.endpoint.name]
+    words += ["--start", policy.start, "--attempts", str(policy.attempts), "--disclosure", policy.disclosure]
+    words += ["--stop-on", policy.stop_on, "--history", policy.history, "--seed", str(policy.seed)]
+    for key in run.subset or ():
+        words += ["--problem", key]
+    if run.budget_tokens is not None:
+        words += ["--budget-tokens", str(run.budget_tokens)]
+    if run.budget_cost is not None:
+        words += ["--budget-cost", f"{run.budget_cost:g}"]
+    return shlex.join(words)

@@ -1,0 +1,34 @@
+"""What routes need, as annotated dependencies over the application's typed state."""
+
+from dataclasses import dataclass
+from typing import Annotated, cast
+
+from fastapi import Depends, Path, Request
+
+from app.adapters.queue import Queue
+from app.adapters.vault import Vault
+from app.config import Settings
+from app.db.session import Database
+
+LARGEST_ID = 2**31 - 1
+"""Ids are 32-bit on both databases; a larger number names nothing and would be refused by the driver."""
+
+RowId = Annotated[int, Path(ge=1, le=LARGEST_ID)]
+
+
+@dataclass(frozen=True, slots=True)
+class AppState:
+    """What the lifespan opens and the routes share."""
+
+    settings: Settings
+    db: Database
+    vault: Vault
+    queue: Queue
+
+
+def app_state(request: Request) -> AppState:
+    """The state of the application that answers this request."""
+    return cast(AppState, request.app.state.halflife)
+
+
+State = Annotated[AppState, Depends(app_state)]

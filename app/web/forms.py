@@ -1,0 +1,201 @@
+"""Forms: what was typed, read field by field, so that every error stands at its field and nothing typed is lost."""
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+from app.db.models import EndpointKind
+from app.domain.errors import InputError
+from app.domain.ports import Sampling
+from app.domain.protocol.policy import Disclosure, History, Protocol, Start, StopOn
+from app.services.manage_endpoints import EndpointRequest
+from app.services.submit_run import RunRequest
+from app.web.deps import LARGEST_ID
+
+Choice = TypeVar("Choice", bound=StrEnum)
+Value = TypeVar("Value")
+
+LARGEST_COUNT = 10**12
+"""No budget or limit is larger; the database's integers end at 9·10¹⁸."""
+GENERAL = "form"
+"""Where an error goes that belongs to no single field."""
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+
+
+class RunForm(BaseModel):
+    """The New run form as typed."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    problem_set: str = ""
+    model: str = ""
+    start: str = Start.GENERATE.value
+    attempts: str = "6"
+    disclosure: str = Disclosure.VISIBLE.value
+    stop_on: str = StopOn.ALL.value
+    history: str = History.FULL.value
+    seed: str = "0"
+    problems: str = ""
+    budget_tokens: str = ""
+    budget_cost: str = ""
+
+
+class EndpointForm(BaseModel):
+    """The form that adds a model, as typed. The key is never sent back."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    name: str = ""
+    base_url: str = ""
+    model: str = ""
+    api_key: str = ""
+    temperature: str = "0.8"
+    top_p: str = ""
+    max_tokens: str = "1024"
+    concurrency: str = "4"
+    timeout_seconds: str = "120"
+    price_input: str = ""
+    price_output: str = ""
+
+
+@dataclass
+class FieldErrors:
+    """Messages by field, gathered while a form is read."""
+
+    messages: dict[str, str] = field(default_factory=dict)
+
+    def read(self, name: str, reader: Callable[[], Value], instead: Value) -> Value:
+        """The reader's value; where it raises InputError, the message is kept and `instead` stands in."""
+        try:
+            return reader()
+        except InputError as error:
+            self.messages[name] = str(error)
+            return instead
+
+    def place(self, error: Exception, fields: dict[str, str]) -> None:
+        """Put a service's message ("name: what is wrong") at the field whose name it begins with."""
+        name, colon, reason = str(error).partition(": ")
+        if colon and name in fields:
+            self.messages[fields[name]] = reason
+        else:
+            self.messages[GENERAL] = str(error)
+
+
+RUN_FIELDS = {
+    "attempts": "attempts",
+    "problem set": "problem_set",
+    "protocol": "start",
+    "problems": "problems",
+    "budget": "budget_cost",
+}
+"""Names in the services' messages → fields of the form."""
+
+ENDPOINT_FIELDS = {
+    "name": "name",
+    "base URL": "base_url",
+    "model": "model",
+    "concurrency": "concurrency",
+    "timeout": "timeout_seconds",
+    "price": "price_input",
+    "temperature": "temperature",
+    "top-p": "top_p",
+    "maximum tokens": "max_tokens",
+}
+
+
+def read_run(form: RunForm, errors: FieldErrors) -> RunRequest:
+    """The request the form asks for; only to be used where `errors` stays empty."""
+    attempts = errors.read("attempts", lambda: _whole(form.attempts, 1, 50), 6)
+    protocol = Protocol(
+        start=errors.read("start", lambda: _choice(form.start, Start), Start.GENERATE),
+        attempts=attempts,
+        disclosure=errors.read("disclosure", lambda: _choice(form.disclosure, Disclosure), Disclosure.VISIBLE),
+        stop_on=errors.read("stop_on", lambda: _choice(form.stop_on, StopOn), StopOn.ALL),
+        history=errors.read("history", lambda: _choice(form.history, History), History.FULL),
+        seed=errors.read("seed", lambda: _whole(form.seed, 0, LARGEST_ID), 0),
+    )
+    return RunRequest(
+        problem_set_id=errors.read("problem_set", lambda: _row(form.problem_set, "a problem set"), 0),
+        endpoint_id=errors.read("model", lambda: _row(form.model, "a model"), 0),
+        protocol=protocol,
+        problems=_keys(form.problems),
+        budget_tokens=errors.read("budget_tokens", lambda: _optional(form.budget_tokens, _positive_whole), None),
+        budget_cost=errors.read("budget_cost", lambda: _optional(form.budget_cost, _number), None),
+    )
+
+
+def read_endpoint(form: EndpointForm, errors: FieldErrors) -> EndpointRequest:
+    """The model the form describes; only to be used where `errors` stays empty."""
+    return EndpointRequest(
+        name=errors.read("name", lambda: _line(form.name), ""),
+        kind=EndpointKind.OPENAI,
+        base_url=errors.read("base_url", lambda: _line(form.base_url), ""),
+        model=errors.read("model", lambda: _line(form.model), ""),
+        api_key=errors.read("api_key", lambda: _line(form.api_key), "") or None,
+        sampling=Sampling(
+            temperature=errors.read("temperature", lambda: _optional(form.temperature, _number), None),
+            top_p=errors.read("top_p", lambda: _optional(form.top_p, _number), None),
+            max_tokens=errors.read("max_tokens", lambda: _whole(form.max_tokens, 1, LARGEST_ID), 1024),
+        ),
+        concurrency=errors.read("concurrency", lambda: _whole(form.concurrency, 1, 1000), 4),
+        timeout_seconds=errors.read("timeout_seconds", lambda: _number(form.timeout_seconds), 120.0),
+        price_input=errors.read("price_input", lambda: _optional(form.price_input, _number), None),
+        price_output=errors.read("price_output", lambda: _optional(form.price_output, _number), None),
+    )
+
+
+def _whole(text: str, low: int, high: int) -> int:
+    digits = text.strip().replace(",", "")
+    if not re.fullmatch(r"-?[0-9]{1,18}", digits):
+        raise InputError("enter a whole number")
+    if not low <= int(digits) <= high:
+        raise InputError(f"must be between {low:,} and {high:,}")
+    return int(digits)
+
+
+def _positive_whole(text: str) -> int:
+    return _whole(text, 1, LARGEST_COUNT)
+
+
+def _number(text: str) -> float:
+    try:
+        value = float(text.strip())
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise InputError("enter a number, such as 0.5")
+    return value
+
+
+def _optional(text: str, reader: Callable[[str], Value]) -> Value | None:
+    return reader(text) if text.strip() else None
+
+
+def _choice(text: str, kind: type[Choice]) -> Choice:
+    try:
+        return kind(text)
+    except ValueError:
+        raise InputError("choose one of the options") from None
+
+
+def _row(text: str, what: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,10}", text) or not 1 <= int(text) <= LARGEST_ID:
+        raise InputError(f"choose {what}")
+    return int(text)
+
+
+def _keys(text: str) -> list[str] | None:
+    keys = [key for key in re.split(r"[\s,]+", text) if key]
+    return keys or None
+
+
+def _line(text: str) -> str:
+    """One line of text. Control characters are a slip of the clipboard, and PostgreSQL's text takes no NUL."""
+    if _CONTROL.search(text.strip()):
+        raise InputError("must not hold line breaks or control characters")
+    return text.strip()

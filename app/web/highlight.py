@@ -1,0 +1,80 @@
+"""Programs as HTML lines, coloured on the server by classes (static/css/code.css holds the colours)."""
+
+import difflib
+import re
+
+from markupsafe import Markup, escape
+from pygments import lex
+from pygments.lexers import PythonLexer
+from pygments.token import Token, _TokenType
+
+from app.web.text import printable
+
+LONGEST = 200_000
+"""Characters beyond which a program is shown plain, so that a hostile reply cannot hold a page up."""
+LONGEST_LINE = 5_000
+"""A line longer than this makes the lexer's expressions slow; the program is then shown plain."""
+MOST_DIFFED_LINES = 4_000
+"""Comparing takes time quadratic in the lines that differ."""
+
+_GROUPS = (
+    (Token.Comment, "c"),
+    (Token.Literal.String, "s"),
+    (Token.Literal.Number, "m"),
+    (Token.Keyword, "k"),
+    (Token.Operator.Word, "k"),
+    (Token.Name.Function, "f"),
+    (Token.Name.Class, "f"),
+    (Token.Name.Decorator, "d"),
+    (Token.Name.Builtin, "b"),
+    (Token.Name.Exception, "b"),
+)
+
+
+def highlighted_lines(source: str) -> list[Markup]:
+    """The lines of a Python program, escaped and coloured.
+
+    Never fails: what the lexer cannot read is plain text, and what cannot be shown is an escape.
+    """
+    plain = _lines(source)
+    text = "\n".join(plain)
+    if len(text) > LONGEST or any(len(line) > LONGEST_LINE for line in plain):
+        return [escape(line) for line in plain]
+    lines = [Markup("")]
+    for kind, value in lex(text, PythonLexer(stripnl=False, ensurenl=False)):
+        css = _css_class(kind)
+        for number, part in enumerate(value.split("\n")):
+            if number:
+                lines.append(Markup(""))
+            if part:
+                lines[-1] += Markup('<span class="{}">{}</span>').format(css, part) if css else escape(part)
+    return lines
+
+
+def changed_lines(before: str, after: str) -> set[int]:
+    """Indexes of the lines of `after` that `before` does not have in this place."""
+    old, new = _lines(before), _lines(after)
+    if len(old) + len(new) > MOST_DIFFED_LINES:
+        return set()
+    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
+    return {line for tag, _, _, start, end in matcher.get_opcodes() if tag != "equal" for line in range(start, end)}
+
+
+def diff_lines(before: str, after: str) -> list[tuple[str, str]]:
+    """A unified diff as (sign, text) lines: sign is '+', '-', ' ' or '@' for a gap."""
+    old, new = _lines(before), _lines(after)
+    if len(old) + len(new) > MOST_DIFFED_LINES:
+        return [("@", "the programs are too long to compare here")]
+    lines = []
+    for line in list(difflib.unified_diff(old, new, lineterm="", n=3))[2:]:
+        sign = line[0]
+        lines.append((sign, re.sub(r"@@ -(\d+).*", r"line \1", line) if sign == "@" else line[1:]))
+    return lines
+
+
+def _lines(source: str) -> list[str]:
+    return printable(source).replace("\r\n", "\n").rstrip("\n").split("\n")
+
+
+def _css_class(kind: _TokenType) -> str:
+    return next((css for group, css in _GROUPS if kind in group), "")

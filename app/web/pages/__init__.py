@@ -1,0 +1,1 @@
+"""Routes that answer with HTML, one module a page."""

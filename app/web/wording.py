@@ -1,0 +1,145 @@
+"""Sentences about figures: plain and exact, with the numbers they rest on."""
+
+import math
+from itertools import accumulate
+
+from app.db.models import EndpointKind
+from app.db.queries.decay_counts import DecayCounts
+from app.domain.metrics.decay import MIN_POINTS, Decay, DecayStatus
+from app.domain.ports import Sampling
+from app.domain.problems import Comparison
+from app.domain.protocol.policy import Disclosure, History, Protocol, Start, StopOn
+
+FEEDBACK = {
+    Disclosure.VERDICT: "verdict only",
+    Disclosure.VISIBLE: "first failing visible case",
+    Disclosure.ALL: "first failing case of all",
+}
+STOP = {StopOn.ALL: "all tests", StopOn.VISIBLE: "visible tests"}
+COMPARISON = {
+    Comparison.EXACT: "exactly",
+    Comparison.FLOAT: "within a tolerance",
+    Comparison.UNORDERED: "in any order",
+    Comparison.ANY_OF: "any of these",
+}
+EXTRACTION = {
+    "fenced": "in a fenced code block",
+    "fenced_several": "in one of several code blocks",
+    "bare": "in text without a code block",
+    "none": "none",
+}
+"""The rules of app.domain.protocol.extraction."""
+KINDS = {
+    EndpointKind.OPENAI.value: "OpenAI-compatible server",
+    EndpointKind.REPAIR_SEARCH.value: "built-in baseline that needs no key",
+    EndpointKind.SCRIPTED.value: "fixed script",
+}
+SHOWN_THETAS = (50, 80, 90)
+HISTORY = {History.FULL: "full conversation", History.LAST: "last exchange"}
+
+
+def count(number: int, singular: str, plural: str | None = None) -> str:
+    """1 problem, 2 problems, 1,000 problems."""
+    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
+
+
+def first_attempt(policy: Protocol) -> str:
+    """What attempt 0 is called: E0 of a generating run never stands beside a first repair unlabelled."""
+    return "first answer" if policy.start is Start.GENERATE else "first repair"
+
+
+def attempt_name(policy: Protocol, index: int) -> str:
+    """Attempt 0 · first answer, Attempt 1, …"""
+    return f"Attempt 0 · {first_attempt(policy)}" if index == 0 else f"Attempt {index}"
+
+
+def decay_sentence(index: Decay, policy: Protocol) -> str:
+    """What the decay chart shows, in one sentence."""
+    if not index.points:
+        return "No attempt has been judged yet; the first points appear with the first verdicts."
+    first = index.points[0].hazard.estimate or 0.0
+    opening = f"Of the problems still unsolved, {100 * first:.1f} % fall at the {first_attempt(policy)}"
+    later = [point.hazard.estimate or 0.0 for point in index.points[1:]]
+    if not later:
+        return opening + "."
+    low, high = (f"{100 * value:.0f}" for value in (min(later), max(later)))
+    span = f"{low} %" if low == high else f"{low}–{high} %"
+    if len(later) == 1:
+        return f"{opening} and {span} at the one debugging attempt after it."
+    return f"{opening} and {span} at each debugging attempt after it."
+
+
+def no_fit(index: Decay) -> str | None:
+    """Why there is no λ, half-life or t_θ, or None where there are all three."""
+    match index.status:
+        case DecayStatus.FITTED:
+            return None
+        case DecayStatus.NO_DATA:
+            return "No attempt has been judged yet."
+        case DecayStatus.TOO_FEW_POINTS:
+            return (
+                f"Too few points: problems were solved at {count(index.fitted_points, 'attempt')}, "
+                f"and a fit needs {MIN_POINTS}. E0 and the final accuracy stand without it."
+            )
+        case DecayStatus.FLAT:
+            return "Flat: effectiveness does not fall, so half-life and t_θ are not reached."
+        case DecayStatus.NOT_CONVERGED:
+            return "The fit did not converge within 10,000 evaluations. Read the points instead."
+
+
+def left_out(counts: DecayCounts) -> list[str]:
+    """What the figures leave out or count provisionally, with its count; always shown."""
+    notes = [
+        f"{counts.excluded:,} excluded (cut short before a first verdict)",
+        f"{counts.cut_short:,} censored (cut short later; counted up to their last verdict)",
+    ]
+    if counts.visible_only:
+        notes.append(f"{counts.visible_only:,} stopped on the visible tests alone (unsolved)")
+    if counts.running or counts.waiting:
+        notes.append(f"provisional: {counts.running:,} under way, {counts.waiting:,} without a verdict yet")
+    return notes
+
+
+def grid_sentence(attempts: int, by_solution: bool, shown: int, total: int, unsolved: int) -> str:
+    """How to read the problem × attempt grid."""
+    order = "by when they were solved" if by_solution else "in the set's order"
+    rows = "one attempt" if attempts == 1 else f"attempts 0–{attempts - 1}"
+    cut = f" The first {shown:,} of {total:,} are drawn." if shown < total else ""
+    return f"Rows are {rows}; columns problems, {order}. {unsolved:,} unsolved.{cut}"
+
+
+def solved_within(counts: DecayCounts) -> list[float]:
+    """The share of N solved within k attempts, k = 1, 2, …; those cut short or under way count as unsolved."""
+    return [total / counts.of for total in accumulate(counts.solved)]
+
+
+def fit_at(index: Decay, attempt: int) -> str:
+    """The published fit at an attempt in percent; a dash where there is none."""
+    if index.intercept is None or index.lambda_ is None:
+        return "–"
+    return f"{index.intercept * math.exp(-index.lambda_ * attempt):.1f}"
+
+
+def thetas(index: Decay) -> str:
+    """t_50 · t_80 · t_90."""
+    reached = index.t_theta or {}
+    if all(reached.get(theta) is None for theta in SHOWN_THETAS):
+        return "not reached"
+    return " · ".join("–" if (t := reached.get(theta)) is None else f"{t:,}" for theta in SHOWN_THETAS)
+
+
+def sampling(parameters: Sampling) -> str:
+    """Sampling parameters as sent."""
+    temperature = "default" if parameters.temperature is None else f"{parameters.temperature:g}"
+    top_p = "default" if parameters.top_p is None else f"{parameters.top_p:g}"
+    return f"temperature {temperature}, top-p {top_p}, at most {count(parameters.max_tokens, 'token')}"
+
+
+def budget(tokens: int | None, cost: float | None) -> str:
+    """A run's caps."""
+    caps = []
+    if tokens is not None:
+        caps.append(count(tokens, "token"))
+    if cost is not None:
+        caps.append(f"${cost:,.2f}")
+    return " and ".join(caps) or "no cap"

@@ -1,0 +1,22 @@
+// Draws each figure from the JSON beside it, in the theme in force, and again when either changes.
+const drawn = new WeakMap();
+
+function drawCharts() {
+  for (const element of document.querySelectorAll("[data-chart]")) {
+    const source = document.getElementById(element.dataset.chart).textContent;
+    const theme = themeInForce();
+    if (drawn.get(element) === theme + source) continue;
+    drawn.set(element, theme + source);
+    const figure = JSON.parse(source)[theme];
+    // A narrow chart has no room for a legend beside its curve.
+    if (element.clientWidth < 480) {
+      Object.assign(figure.layout.legend, { x: 0, xanchor: "left", y: -0.22, yanchor: "top" });
+      figure.layout.margin.b = 110;
+    }
+    Plotly.react(element, figure.data, figure.layout, { displayModeBar: false, responsive: true });
+  }
+}
+
+drawCharts();
+document.addEventListener("halflife:theme", drawCharts);
+document.addEventListener("htmx:after:settle", drawCharts);

@@ -1,0 +1,81 @@
+"""Fetch the pinned packages with `npm pack` and keep the files that the pages use. Run it from anywhere.
+
+To move to a newer version, change it in `PACKAGES`, run this script, look at the pages, and commit the result.
+"""
+
+import re
+import shutil
+import subprocess
+import tarfile
+import tempfile
+from pathlib import Path
+
+VENDOR = Path(__file__).resolve().parent
+
+PACKAGES: dict[str, tuple[str, dict[str, str]]] = {
+    "pico": ("@picocss/pico@2.1.1", {"css/pico.min.css": "pico.min.css", "LICENSE.md": "LICENSE.md"}),
+    "htmx": ("htmx.org@4.0.1", {"dist/htmx.min.js": "htmx.min.js", "LICENSE": "LICENSE"}),
+    "plotly": (
+        "plotly.js-basic-dist-min@4.1.1",
+        {"plotly-basic.min.js": "plotly-basic.min.js", "LICENSE": "LICENSE"},
+    ),
+    "inter": (
+        "@fontsource-variable/inter@5.3.0",
+        {
+            "files/inter-latin-wght-normal.woff2": "inter-latin.woff2",
+            "files/inter-greek-wght-normal.woff2": "inter-greek.woff2",
+            "LICENSE": "LICENSE",
+        },
+    ),
+    "jetbrains-mono": (
+        "@fontsource-variable/jetbrains-mono@5.3.0",
+        {"files/jetbrains-mono-latin-wght-normal.woff2": "jetbrains-mono-latin.woff2", "LICENSE": "LICENSE"},
+    ),
+    "lucide": ("lucide-static@1.62.0", {"LICENSE": "LICENSE"}),
+}
+
+ICONS = (
+    "check", "x", "zap", "code-xml", "clock", "memory-stick", "file-question-mark", "unplug", "eye-off", "wallet",
+    "circle-slash", "circle-dot", "hourglass", "pause", "sun-moon", "copy", "triangle-alert", "plus", "play", "square",
+)  # fmt: skip
+"""Icons in the sprite, by their name in Lucide."""
+
+
+def unpack(package: str, into: Path) -> Path:
+    """Fetch one package and return the folder its files are in."""
+    packed = subprocess.run(
+        ["npm", "pack", "--silent", package], cwd=into, check=True, capture_output=True, text=True
+    ).stdout.split()[-1]
+    with tarfile.open(into / packed) as archive:
+        archive.extractall(into / packed.removesuffix(".tgz"), filter="data")
+    return into / packed.removesuffix(".tgz") / "package"
+
+
+def sprite(icons: Path) -> str:
+    """One SVG of symbols. Stroke and size come from the page's style, so only the shapes are kept."""
+    symbols = []
+    for name in ICONS:
+        svg = (icons / f"{name}.svg").read_text()
+        shapes = re.search(r"<svg[^>]*>(.*)</svg>", svg, re.S)
+        if shapes is None:
+            raise SystemExit(f"{name}.svg is not an SVG file")
+        symbols.append(f'<symbol id="{name}" viewBox="0 0 24 24">{" ".join(shapes[1].split())}</symbol>')
+    return '<svg xmlns="http://www.w3.org/2000/svg">\n' + "\n".join(symbols) + "\n</svg>\n"
+
+
+def main() -> None:
+    """Replace every vendored folder."""
+    with tempfile.TemporaryDirectory() as scratch:
+        for folder, (package, files) in PACKAGES.items():
+            unpacked = unpack(package, Path(scratch))
+            target = VENDOR / folder
+            shutil.rmtree(target, ignore_errors=True)
+            target.mkdir()
+            for source, name in files.items():
+                shutil.copyfile(unpacked / source, target / name)
+            if folder == "lucide":
+                (target / "sprite.svg").write_text(sprite(unpacked / "icons"))
+
+
+if __name__ == "__main__":
+    main()
