@@ -249,11 +249,6 @@ class Evaluator:
                 yield scope
 
 
-def constant(node: ast.expr) -> Any:
-    """The value of an expression without names. Raises NotConstant."""
-    return Evaluator().value(node)
-
-
 def _shown(node: ast.expr) -> str:
     try:
         return ast.unparse(node)[:80]

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from app.datasets.literals import NotConstant, constant
+from app.datasets.literals import Evaluator, NotConstant
 
 
 def evaluate(source: str) -> Any:
-    return constant(ast.parse(source, mode="eval").body)
+    return Evaluator().value(ast.parse(source, mode="eval").body)
 
 
 @pytest.mark.parametrize(

@@ -331,10 +331,10 @@ LARGE_VALUES: dict[str, list[object]] = {
     "seed_order": [{"A": 9**60}, {"A": 20000, "B": 20000}],
     # Spells ending on day e (from 0) number min(e + 1, 20000); of length 20,000 there are 20,001; equal days all.
     "quiet_spells": [math.comb(20001, 2) + 20000 * 20000, 20001, math.comb(40001, 2)],
-    # Back to back all 20,000 fit; with cleaning every other one.
-    "hall_bookings": [20000, 10000],
+    # Back to back all 12,000 fit; with cleaning every other one.
+    "hall_bookings": [12000, 6000],
     # Reversed: every pair; unchanged: none; the last first: all others are overtaken.
-    "race_overtakes": [math.comb(20000, 2), 0, 19999],
+    "race_overtakes": [math.comb(12000, 2), 0, 11999],
     # Every trip covers 9,999 at price 1 a stop, of which the voucher saves at most the 2 of a double ride.
     "voucher_trip": [9997],
 }
