@@ -31,6 +31,8 @@ class Palette:
 
 LIGHT = Palette("#1c1d1f", "#63676e", "#e3e4e6", "#ffffff", "#1c1d1f", "#0072b2")
 DARK = Palette("#e8e9eb", "#9aa0a8", "#2d3034", "#1b1d20", "#e8e9eb", "#56b4e9")
+_SUBSCRIPT = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+"""Plotly sets <sub> and <sup> with style attributes, which the content security policy refuses."""
 THEMES = {"light": LIGHT, "dark": DARK}
 
 
@@ -134,7 +136,7 @@ def _add_fit(figure: go.Figure, intercept: float, rate: float, last: int, palett
             x=t.round(4).tolist(),
             y=percent.round(4).tolist(),
             mode="lines",
-            name="published fit a·e<sup>−λt</sup>",
+            name="published fit, a·exp(−λt)",
             line={"color": palette.published, "width": 2, "dash": "dash"},
             hovertemplate="fit %{y:.1f} % at t = %{x:.1f}<extra></extra>",
         )
@@ -149,7 +151,7 @@ def _add_ticks(figure: go.Figure, index: Decay, last: int, palette: Palette) -> 
     for theta in wording.SHOWN_THETAS:
         reached = (index.t_theta or {}).get(theta)
         if reached is not None and reached <= last:
-            names.setdefault(reached, []).append(f"t<sub>{theta}</sub>")
+            names.setdefault(reached, []).append("t" + str(theta).translate(_SUBSCRIPT))
     for attempt, labels in names.items():
         top = index.intercept * math.exp(-index.lambda_ * attempt)
         figure.add_shape(
