@@ -21,7 +21,7 @@ from typing import Self
 from app.domain.errors import InfrastructureError
 
 POLL_SECONDS = 0.05
-SETTLED_SECONDS = 10.0
+SETTLED_SECONDS = 60.0
 """A child that lived this long was in order: its next death is counted as the first."""
 LOG_LIMIT_BYTES = 10_000_000
 """A longer log is set aside as `<name>.log.old` when its child starts."""
