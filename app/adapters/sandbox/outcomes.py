@@ -107,8 +107,6 @@ def _with_report(outcome: ExecutionOutcome, candidate: dict[str, Any], tester: d
         name, detail = cause
         outcome = replace(outcome, tester_reason=name, tester_error=detail)
     if outcome.end is not End.COMPLETED:
-        if outcome.end is End.EXITED and report["completed"] and cause is None:
-            return replace(outcome, end=End.COMPLETED)
         return outcome
     if tester["limit"] is not None:
         return replace(outcome, end=_LIMITS[tester["limit"]])

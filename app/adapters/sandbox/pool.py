@@ -15,6 +15,7 @@ from typing import Any, Protocol
 from app.adapters.sandbox.cgroups import Leaf, MemoryCgroups
 from app.adapters.sandbox.outcomes import NeedsOneProcess, build_outcome
 from app.adapters.sandbox.runner import frames
+from app.adapters.sandbox.runner.supervisor import MAX_WAIT
 from app.domain.errors import SandboxError
 from app.domain.ports import Execution, ExecutionOutcome
 from app.domain.verdicts import MemoryTier
@@ -23,8 +24,8 @@ _POLL_SECONDS = 0.05
 """How often a waiting host looks whether it was cancelled."""
 _START_SECONDS = 30
 _END_SECONDS = 5
-_GRACE_SECONDS = 15
-"""How long beyond its wall limit an execution may take before the runner counts as broken."""
+_GRACE_FACTOR, _GRACE_SECONDS = 2 * (1 + MAX_WAIT), 15
+"""How many wall limits, and seconds on top, an execution may take before the runner counts as broken."""
 
 
 class Cancelled(SandboxError):
@@ -102,14 +103,17 @@ class _Runner:
         return self._process.stderr.read(4096).decode("utf-8", "replace").strip()
 
     def end(self) -> None:
-        """Kill the runner and with it everything in its sandbox."""
-        self._process.kill()
-        self._process.wait()
-        # What we killed may be the starter of the runner only; the socket closes when the last process is gone.
+        """End the runner and with it everything in its sandbox."""
+        # It ends by itself, also in the midst of an execution, when the host has nothing more to say; the socket
+        # closes when the last of its processes is gone. A kill is the second choice: while bwrap starts up, it would
+        # leave a child waiting for its parent for ever.
         self._channel.settimeout(_END_SECONDS)
         with contextlib.suppress(OSError):
+            self._channel.shutdown(socket.SHUT_WR)
             while self._channel.recv(1 << 20):
                 pass
+        self._process.kill()
+        self._process.wait()
         self._channel.close()
         if self._process.stderr is not None:
             self._process.stderr.close()
@@ -204,7 +208,7 @@ class RunnerPool:
                     runner = self._start()
                 leaf = self._leaf(limits.memory_mb * 1024 * 1024)
                 try:
-                    give_up = time.monotonic() + limits.wall_seconds + _GRACE_SECONDS
+                    give_up = time.monotonic() + limits.wall_seconds * _GRACE_FACTOR + _GRACE_SECONDS
                     message = runner.request(head, execution.tester, leaf, give_up, cancelled)
                     peak = leaf.peak_kb() if leaf else None
                 except _Broken as error:

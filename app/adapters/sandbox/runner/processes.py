@@ -32,6 +32,23 @@ class ProcessTree:
         usage = resource.getrusage(resource.RUSAGE_CHILDREN)
         return usage.ru_utime + usage.ru_stime
 
+    def waited(self) -> float:
+        """Seconds that the living descendants were ready to run while the machine was busy with others."""
+        total = 0
+        for pid in self._descendants():
+            try:
+                descriptor = os.open(f"{pid}/schedstat", os.O_RDONLY | os.O_CLOEXEC, dir_fd=self._proc)
+            except OSError:
+                continue  # it has just ended, or the kernel keeps no such account
+            try:
+                # Nanoseconds on a processor, then waiting for one.
+                total += int(os.read(descriptor, 256).split()[1])
+            except (OSError, ValueError, IndexError):
+                continue
+            finally:
+                os.close(descriptor)
+        return total / 1e9
+
     def _descendants(self) -> dict[int, float]:
         children: dict[int, list[int]] = {}
         cpu: dict[int, float] = {}

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from app.adapters.sandbox.runner import calls, frames, isolation, program, tester
-from app.adapters.sandbox.runner.supervisor import Assignment, Supervisor
+from app.adapters.sandbox.runner.supervisor import MAX_WAIT, Assignment, Supervisor
 
 # What short programs import, loaded once for all of them. Every megabyte makes every fork slower, so that what is
 # large and seldom used (hashlib, decimal, dataclasses) is left to the programs that want it.
@@ -109,6 +109,7 @@ def _carry_out(channel: socket.socket, *, isolated: bool) -> bytes:
         peer=None,
         cgroup=descriptors[:-1],
         oom_events=descriptors[-1] if descriptors else None,
+        host=channel.fileno(),
     )
     if request["style"] == "across":
         return _carry_out_across(channel, request, task)
@@ -132,7 +133,7 @@ def _carry_out_across(channel: socket.socket, request: dict[str, Any], task: Ass
                 body=lambda control: tester.run_across(entry_point, source, control, testers_end),
                 peer=testers_end,
                 # The candidate's own deadline comes first, so that it is the one to be blamed.
-                wall_seconds=task.wall_seconds + 2,
+                wall_seconds=task.wall_seconds * (1 + MAX_WAIT) + 2,
                 cgroup=[],
                 oom_events=None,
             )

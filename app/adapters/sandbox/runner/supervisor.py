@@ -20,6 +20,8 @@ from app.adapters.sandbox.runner.processes import ProcessTree
 
 _LOOK_SECONDS = 0.02
 """How often a running program's processes are counted and its CPU time is read."""
+MAX_WAIT = 3.0
+"""How many times its wall limit a program may have waited for a processor on a crowded machine."""
 _CHUNK = 65536
 
 
@@ -28,7 +30,8 @@ class Assignment(NamedTuple):
 
     `body` runs in the candidate's process with the control socket. `calls` are argument tuples this supervisor sends
     itself; `peer` is a socket handed to the body instead, over which another process sends calls.
-    `cgroup`: descriptors of the files a process joins its memory cgroup by; `oom_events` of the file counting kills.
+    `cgroup`: descriptors of the files a process joins its memory cgroup by; `oom_events` of the file counting kills;
+    `host` of the socket to the host, whose end is the end of the execution.
     """
 
     body: Callable[[socket.socket], None]
@@ -41,6 +44,7 @@ class Assignment(NamedTuple):
     peer: socket.socket | None
     cgroup: list[int]
     oom_events: int | None
+    host: int
 
 
 class _Output:
@@ -103,6 +107,7 @@ class Supervisor:
         self._too_many = False
         self._broken_channel = False
         self._oom_before = 0
+        self._abandoned = False
 
     def run(self) -> dict[str, Any]:
         """Run the candidate, and after a deadly call the rest of the calls in new processes. Returns the facts."""
@@ -123,6 +128,7 @@ class Supervisor:
         self._output = _Output(task.output_bytes)
         self._oom_before = self._oom_kills()
         started = time.monotonic()
+        self._started = started
         self._deadline = started + task.wall_seconds
         try:
             while self._one_process():
@@ -171,6 +177,8 @@ class Supervisor:
         try:
             self._watch(ours, incoming, handle)
             status = self._tree.end(pid)
+            if self._abandoned:
+                raise OSError("the host is gone")
             # Everybody is dead: what is in the pipes now is all there will ever be.
             self._receive(ours, incoming)
             self._output.drain()
@@ -189,12 +197,13 @@ class Supervisor:
         out, err = (read_end for read_end, _ in self._output.pipes)
         for descriptor in (channel, out, err, handle):
             poll.register(descriptor, select.POLLIN)
+        poll.register(self._task.host, select.POLLRDHUP)
         if outgoing:
             poll.modify(channel, select.POLLIN | select.POLLOUT)
         next_look = time.monotonic() + _LOOK_SECONDS
         while True:
             now = time.monotonic()
-            if now >= self._deadline:
+            if now >= self._deadline and now >= self._moved_deadline():
                 self._limit = "wall_time"
                 return
             if now >= next_look:
@@ -202,6 +211,9 @@ class Supervisor:
                     return
                 next_look = time.monotonic() + _LOOK_SECONDS
             events = dict(poll.poll(1000 * max(0.0, min(self._deadline, next_look) - now) + 1))
+            if self._task.host in events:
+                self._abandoned = True
+                return
             if out in events or err in events:
                 self._output.drain()
                 if self._output.exceeded:
@@ -217,6 +229,12 @@ class Supervisor:
                 poll.unregister(channel)
             if self._done() or handle in events:
                 return
+
+    def _moved_deadline(self) -> float:
+        """The deadline, put off by the time the program was ready to run and got no processor."""
+        allowed = self._task.wall_seconds
+        self._deadline = self._started + allowed + min(self._tree.waited(), MAX_WAIT * allowed)
+        return self._deadline
 
     def _remaining(self) -> range:
         return range(len(self._answers), len(self._task.calls))
@@ -329,6 +347,7 @@ class Supervisor:
         if self._limit is not None:
             return False
         if self._load_error is not None:
+            self._finished = False
             self._answers += [["E", *self._load_error]] * len(self._remaining())
             return False
         if self._report is not None or self._finished or (self._task.calls and not self._remaining()):

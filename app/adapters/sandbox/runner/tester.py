@@ -208,7 +208,8 @@ class _Proxy:
             kind, fields = frames.unpack(frames.read_frame(self._peer.recv, frames.MAX_MESSAGE))
         except (ConnectionError, frames.ChannelClosed, frames.FrameError) as error:
             raise _CandidateGone from error
-        call = f"{self.__name__}{readable(sent, _MAX_TEXT // 2)}"
+        shown = readable(sent, _MAX_TEXT // 2)
+        call = self.__name__ + (shown[:-2] + ")" if shown.endswith(",)") else shown)
         try:
             return self._take(call, number, kind, fields)
         except CodecError as error:
