@@ -51,6 +51,7 @@ _KINDS: Mapping[str, tuple[float, float]] = {
     "remove": (0.1, 0.8),
     "always": (0.05, 0.5),
     "move": (0.2, 0.7),
+    "reorder": (0.25, 0.7),
 }
 """Prior, and the part of the executing cases in which a fault of the kind shows."""
 

@@ -5,6 +5,8 @@ from collections.abc import Iterator, Sequence
 
 from app.adapters.models.repair_search.source import Edit, Source
 
+_SIMPLE = (ast.Expr, ast.Assign, ast.AugAssign)
+
 
 def jumps(source: Source, node: ast.AST) -> Iterator[Edit]:
     """`break` for `continue` and the reverse."""
@@ -62,6 +64,16 @@ def moves(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _indented(source, following, last.col_offset - node.col_offset)
 
 
+def reorderings(source: Source, node: ast.AST) -> Iterator[Edit]:
+    """Two neighbouring simple statements in the other order."""
+    following = _following(source, node) if isinstance(node, _SIMPLE) else None
+    if isinstance(node, _SIMPLE) and isinstance(following, _SIMPLE) and not _is_docstring(node):
+        (start, left_end), (right_start, end) = source.span(node), source.span(following)
+        between = source.bytes[left_end:right_start].decode()
+        lines = (node.lineno, following.lineno)
+        yield Edit("reorder", 1.0, lines, (start, end), source.text(following) + between + source.text(node))
+
+
 def _indented(source: Source, statement: ast.stmt, columns: int) -> Iterator[Edit]:
     """The statement's lines moved by so many columns, where all of them are indented with spaces."""
     assert statement.end_lineno is not None  # noqa: S101 - ast.parse sets it
@@ -89,4 +101,4 @@ def _is_docstring(node: ast.AST) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
-STATEMENT_EDITS = (jumps, assignments, returns, removals, moves)
+STATEMENT_EDITS = (jumps, assignments, returns, removals, moves, reorderings)
