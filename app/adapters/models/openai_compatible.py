@@ -61,7 +61,7 @@ class _Capped(httpx2.AsyncByteStream):
 
 
 class OpenAICompatible:
-    """A model behind an OpenAI-compatible endpoint. Safe to call from several threads.
+    """A model behind an OpenAI-compatible endpoint. Safe to call from several threads, though not inside an event loop.
 
     `base_url` is the address up to and including the version ("https://api.example.com/v1").
     `timeout_seconds` bounds one request altogether, from connecting to the last byte.
