@@ -53,7 +53,8 @@ class Settings(BaseSettings):
         """The SQLAlchemy URL in force."""
         return self.database_url or f"sqlite:///{self.home / 'halflife.db'}"
 
-    @property
-    def embedded(self) -> bool:
-        """Whether this is the one-machine installation: its own database file and queue folder."""
-        return self.database_url is None and self.broker_url is None
+    def environment(self) -> dict[str, str]:
+        """These settings as environment variables, for processes that must have the same."""
+        given = {name: getattr(self, name) for name in self.model_fields_set - {"home"}}
+        given = {name: value for name, value in given.items() if value is not None} | {"home": self.home.resolve()}
+        return {f"HALFLIFE_{name.upper()}": str(value) for name, value in given.items()}

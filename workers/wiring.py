@@ -6,7 +6,7 @@ from app.adapters.models.openai_compatible import OpenAICompatible
 from app.adapters.models.repair_search import RepairSearch
 from app.adapters.models.scripted import Script, Scripted
 from app.adapters.queue import Queue, make_celery
-from app.adapters.sandbox import open_sandbox
+from app.adapters.sandbox.opening import open_sandbox
 from app.adapters.vault import Vault
 from app.config import SandboxChoice, Settings
 from app.db.models import EndpointKind, ModelEndpoint

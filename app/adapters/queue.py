@@ -75,7 +75,8 @@ class Queue:
     @property
     def address(self) -> str:
         """Where messages go, without a password."""
-        return str(self._celery.connection_for_write().as_uri())
+        folder = self._celery.conf.broker_transport_options.get("data_folder_out")
+        return folder or str(self._celery.connection_for_write().as_uri())
 
 
 def _queue_folder(home: Path) -> Path:

@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 import typer
 
-from app.adapters.sandbox import Check, probe
+from app.adapters.sandbox.probe import Check, probe
 from app.cli.installation import JsonFlag, emit, installation
 from app.config import SandboxChoice
 from app.domain.errors import HalflifeError

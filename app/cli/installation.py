@@ -11,7 +11,7 @@ import typer
 from pydantic import ValidationError
 
 from app.adapters.queue import Queue, make_celery
-from app.adapters.sandbox import open_sandbox
+from app.adapters.sandbox.opening import open_sandbox
 from app.adapters.vault import Vault
 from app.config import SandboxChoice, Settings
 from app.db.migrate import migrate

@@ -27,7 +27,7 @@ def add(
     top_p: Annotated[float | None, typer.Option()] = None,
     max_tokens: Annotated[int, typer.Option()] = 1024,
     concurrency: Annotated[int, typer.Option(help="Requests at once.")] = 4,
-    timeout: Annotated[float, typer.Option(help="Seconds for one request.")] = 120.0,
+    timeout: Annotated[float, typer.Option(help="Seconds for one request.")] = 600.0,
     price_input: Annotated[float | None, typer.Option(help="Per million prompt tokens; unknown when left out.")] = None,
     price_output: Annotated[float | None, typer.Option(help="Per million completion tokens.")] = None,
     as_json: JsonFlag = False,

@@ -48,8 +48,8 @@ def worker_children(settings: Settings) -> list[Child]:
 
 
 def child_environment(settings: Settings) -> Mapping[str, str]:
-    """The environment of a child: ours, with the home made absolute."""
-    return {**os.environ, "HALFLIFE_HOME": str(settings.home.resolve()), "PYTHONUNBUFFERED": "1"}
+    """The environment of a child: ours, and the settings in force."""
+    return {**os.environ, **settings.environment(), "PYTHONUNBUFFERED": "1"}
 
 
 def _web(settings: Settings) -> Child:

@@ -28,7 +28,7 @@ class EndpointRequest:
     api_key: str | None = None
     sampling: Sampling = field(default_factory=Sampling)
     concurrency: int = 4
-    timeout_seconds: float = 120.0
+    timeout_seconds: float = 600.0
     price_input: float | None = None
     price_output: float | None = None
     script: dict[str, Any] | None = None

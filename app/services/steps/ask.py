@@ -41,9 +41,13 @@ def ask(db: Database, claim: Claim, model_for: Callable[[ModelEndpoint], Model])
     if not isinstance(decision, Ask):
         raise AssertionError(f"trajectory {claim.trajectory_id} is due to ask, but the rules say {decision}")
     request = build_request(situation, decision)
-    worst = FREE if situation.endpoint.kind == EndpointKind.REPAIR_SEARCH else WorstCase.of(request.messages, request.sampling)
+    worst = (
+        FREE
+        if situation.endpoint.kind == EndpointKind.REPAIR_SEARCH
+        else WorstCase.of(request.messages, request.sampling)
+    )
     prices = Prices(situation.endpoint.price_input, situation.endpoint.price_output)
-    sent = _commit_request(db, claim, decision, worst, prices)
+    sent = persistently(lambda: _commit_request(db, claim, decision, worst, prices))
     if sent is None:
         return ()
     try:
@@ -64,6 +68,13 @@ def _commit_request(db: Database, claim: Claim, decision: Ask, worst: WorstCase,
         if run_row.status == RunStatus.CANCELLED:
             end(session, trajectory, TrajectoryOutcome.CANCELLED, None)
             return None
+        written = session.scalar(
+            select(ModelRequestRow.id).where(
+                ModelRequestRow.trajectory_id == trajectory.id, ModelRequestRow.lease_number == claim.lease_number
+            )
+        )
+        if written is not None:
+            return written  # committed just before the connection broke
         try:
             cost = reserve(run_row, worst, prices)
         except BudgetExceeded as exceeded:

@@ -1,0 +1,133 @@
+"""What the engine itself costs: time an attempt beside the model's answer and the program's run, on both stacks.
+
+Real worker processes, the scripted model without latency, the real sandbox. One run is served one step at a time,
+which shows the latency of a whole attempt; a second with many in flight shows what that costs a busy installation.
+"""
+
+import itertools
+import statistics
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlalchemy import select
+
+from app.adapters.processes import Group
+from app.adapters.queue import Queue, make_celery
+from app.adapters.sandbox.opening import open_sandbox
+from app.adapters.vault import Vault
+from app.cli.serve import worker_children
+from app.config import Settings
+from app.db.migrate import migrate
+from app.db.models import Attempt, EndpointKind, Run, RunStatus, Trajectory
+from app.db.session import Database
+from app.domain.problems import ProblemSet
+from app.domain.protocol.policy import Protocol
+from app.domain.work import WorkerKind
+from app.services.import_problem_set import import_problem_set
+from app.services.manage_endpoints import EndpointRequest, add_endpoint
+from app.services.submit_run import RunRequest, submit_run
+from tests.fixtures.engine import addition
+from tests.fixtures.services import running_postgres, running_redis
+
+PROBLEMS = 60
+ATTEMPTS = 2
+
+
+@dataclass(frozen=True)
+class Result:
+    """Milliseconds an attempt."""
+
+    overhead: list[float]
+    busy: float
+
+
+def main() -> None:
+    """Print a table, one line a stack."""
+    print(f"{PROBLEMS} problems, {ATTEMPTS} attempts each; milliseconds an attempt beside model and sandbox")
+    print(f"{'stack':<28}{'median':>8}{'p95':>8}{'per attempt, 32 in flight (all of it)':>40}")
+    for name, stack in (("SQLite, filesystem queue", embedded), ("PostgreSQL, Redis", team)):
+        with tempfile.TemporaryDirectory() as home, stack(Path(home)) as settings:
+            result = measure(settings)
+        p95 = statistics.quantiles(result.overhead, n=20)[-1]
+        print(f"{name:<28}{statistics.median(result.overhead):>8.1f}{p95:>8.1f}{result.busy:>40.1f}")
+        sys.stdout.flush()
+
+
+@contextmanager
+def embedded(home: Path) -> Iterator[Settings]:
+    """The default of one machine."""
+    yield Settings(home=home)
+
+
+@contextmanager
+def team(home: Path) -> Iterator[Settings]:
+    """Servers of our own; the workers get their addresses by the environment."""
+    with ExitStack() as services:
+        postgres = services.enter_context(running_postgres())
+        redis = services.enter_context(running_redis(home))
+        yield Settings(home=home, database_url=postgres.url(postgres.create()), broker_url=redis.url())
+
+
+def measure(settings: Settings) -> Result:
+    """Run both runs on fresh workers."""
+    db = Database(settings.database)
+    migrate(db)
+    queue = Queue(make_celery(settings))
+    sandbox = open_sandbox(settings.execute_slots)
+    problems = tuple(addition(f"p{i}") for i in range(PROBLEMS))
+    stored = import_problem_set(
+        db, sandbox, ProblemSet("bench", "native", problems), slots=2, progress=lambda _done, _total: None
+    )
+    sandbox.close()
+    with Group(worker_children(settings), settings.home / "logs") as group:
+        group.wait_ready(30)
+        sequential = _run(group, db, queue, settings, stored.problem_set_id, in_flight=1)
+        with db.read() as session:
+            rows = session.execute(
+                select(Attempt.judged_at, Attempt.latency_ms, Attempt.wall_ms)
+                .join(Trajectory, Trajectory.id == Attempt.trajectory_id)
+                .where(Trajectory.run_id == sequential)
+                .order_by(Attempt.judged_at)
+            ).all()
+        overhead = [
+            (row.judged_at - before.judged_at).total_seconds() * 1000 - row.latency_ms - row.wall_ms
+            for before, row in itertools.pairwise(rows)
+        ]
+        busy = _run(group, db, queue, settings, stored.problem_set_id, in_flight=32)
+        with db.read() as session:
+            run = session.get_one(Run, busy)
+        if run.finished_at is None:
+            raise AssertionError("the busy run did not finish")
+        total = (run.finished_at - run.created_at).total_seconds() * 1000
+    db.close()
+    return Result(overhead, total / (PROBLEMS * ATTEMPTS))
+
+
+def _run(group: Group, db: Database, queue: Queue, settings: Settings, problem_set: int, in_flight: int) -> int:
+    """A run whose programs are all different, so that none is answered from the cache; its id, once completed."""
+    replies = {
+        f"p{i}": [f"```python\n# {in_flight} {i}\ndef add(a, b):\n    return a {sign} b\n```" for sign in "-+"]
+        for i in range(PROBLEMS)
+    }
+    request = EndpointRequest(
+        name=f"scripted {in_flight}", kind=EndpointKind.SCRIPTED, script={"replies": replies}, concurrency=32
+    )
+    endpoint = add_endpoint(db, Vault.of(settings.home, None), request)
+    protocol = Protocol(attempts=ATTEMPTS)
+    run_id = submit_run(db, RunRequest(problem_set, endpoint, protocol, max_in_flight=in_flight))
+    queue.wake(WorkerKind.GENERATE, in_flight)
+
+    def ended() -> bool:
+        with db.read() as session:
+            return session.get_one(Run, run_id).status == RunStatus.COMPLETED
+
+    group.watch(until=ended)
+    return run_id
+
+
+if __name__ == "__main__":
+    main()
