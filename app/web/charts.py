@@ -60,7 +60,7 @@ def _decay_figure(index: Decay, policy: Protocol, palette: Palette) -> go.Figure
         legend={"x": 1, "y": 1, "xanchor": "right", "yanchor": "top", "bgcolor": "rgba(0,0,0,0)"},
         dragmode=False,
         xaxis={
-            "title": {"text": "attempt", "font": {"color": palette.muted}},
+            "title": {"text": "attempt", "font": {"color": palette.muted, "size": 13}, "standoff": 8},
             "range": [-0.25, last + 0.35],
             "dtick": max(1, math.ceil(policy.attempts / 12)),
             "showgrid": False,

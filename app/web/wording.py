@@ -48,6 +48,14 @@ def first_attempt(policy: Protocol) -> str:
     return "first answer" if policy.start is Start.GENERATE else "first repair"
 
 
+def plan(policy: Protocol) -> str:
+    """First answer, then 5 debugging attempts."""
+    first = first_attempt(policy).capitalize()
+    return (
+        f"{first} only" if policy.attempts == 1 else f"{first}, then {count(policy.attempts - 1, 'debugging attempt')}"
+    )
+
+
 def attempt_name(policy: Protocol, index: int) -> str:
     """Attempt 0 · first answer, Attempt 1, …"""
     return f"Attempt 0 · {first_attempt(policy)}" if index == 0 else f"Attempt {index}"
@@ -120,12 +128,26 @@ def fit_at(index: Decay, attempt: int) -> str:
     return f"{index.intercept * math.exp(-index.lambda_ * attempt):.1f}"
 
 
+def rate(index: Decay) -> str:
+    """λ to three decimals."""
+    if index.lambda_ is None:
+        return "none"
+    return "< 0.001" if 0 < index.lambda_ < 0.0005 else f"{index.lambda_:.3f}"
+
+
+def half_life(index: Decay) -> str:
+    """The half-life in attempts to one decimal."""
+    if index.half_life is None:
+        return "not reached"
+    return "> 1,000" if index.half_life > 1000 else f"{index.half_life:.1f}"
+
+
 def thetas(index: Decay) -> str:
     """t_50 · t_80 · t_90."""
     reached = index.t_theta or {}
     if all(reached.get(theta) is None for theta in SHOWN_THETAS):
         return "not reached"
-    return " · ".join("–" if (t := reached.get(theta)) is None else f"{t:,}" for theta in SHOWN_THETAS)
+    return " · ".join("–" if t is None else "> 1,000" if t > 1000 else str(t) for t in map(reached.get, SHOWN_THETAS))
 
 
 def sampling(parameters: Sampling) -> str:

@@ -10,8 +10,8 @@ function drawCharts() {
     const figure = JSON.parse(source)[theme];
     // A narrow chart has no room for a legend beside its curve.
     if (element.clientWidth < 480) {
-      Object.assign(figure.layout.legend, { x: 0, xanchor: "left", y: -0.22, yanchor: "top" });
-      figure.layout.margin.b = 110;
+      Object.assign(figure.layout.legend, { x: 0, xanchor: "left", y: -0.27, yanchor: "top" });
+      figure.layout.margin.b = 104;
     }
     Plotly.react(element, figure.data, figure.layout, { displayModeBar: false, responsive: true });
   }

@@ -17,9 +17,9 @@ for (const button of document.querySelectorAll("[data-copy]")) {
   button.hidden = false;
   button.addEventListener("click", async () => {
     await navigator.clipboard.writeText(button.parentElement.querySelector("code").textContent);
-    const label = button.querySelector("span");
-    const before = label.textContent;
-    label.textContent = "Copied";
-    setTimeout(() => { label.textContent = before; }, 1500);
+    const shape = button.querySelector("use");
+    const before = shape.getAttribute("href");
+    shape.setAttribute("href", before.replace(/#.*/, "#check"));
+    setTimeout(() => shape.setAttribute("href", before), 1500);
   });
 }

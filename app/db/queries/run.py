@@ -19,6 +19,7 @@ from app.db.models import (
     RunStatus,
     Trajectory,
 )
+from app.db.queries.labels import trajectory_label
 from app.domain.errors import NotFoundError
 
 PAGE = 50
@@ -194,7 +195,8 @@ def run_grid(session: Session, run_id: int, *, by_solution: bool) -> Grid:
         verdicts[trajectory_id].append(verdict)
     total = session.scalar(select(func.count()).select_from(Trajectory).where(Trajectory.run_id == run_id))
     columns = (
-        GridColumn(row.id, _label(row.key, row.buggy_key), row.outcome, tuple(verdicts[row.id])) for row in trajectories
+        GridColumn(row.id, trajectory_label(row.key, row.buggy_key), row.outcome, tuple(verdicts[row.id]))
+        for row in trajectories
     )
     return Grid(tuple(columns), total or 0)
 
@@ -231,7 +233,7 @@ def run_trajectories(session: Session, run_id: int, outcome: str | None, after: 
             TrajectoryLine(
                 id=row.id,
                 position=row.position,
-                label=_label(row.key, row.buggy_key),
+                label=trajectory_label(row.key, row.buggy_key),
                 outcome=row.outcome,
                 outcome_reason=row.outcome_reason,
                 waiting_for=row.waiting_for,
@@ -292,15 +294,10 @@ def _attempt_totals(session: Session, trajectory_ids: Sequence[int]) -> dict[int
 
 
 def _labelled(*columns: InstrumentedAttribute[Any]) -> Select[*tuple[Any, ...]]:
-    """A query over trajectories that also fetches what `_label` needs."""
+    """A query over trajectories that also fetches what `trajectory_label` needs."""
     entities: list[Any] = [*columns, ProblemRow.key, BuggyProgramRow.key.label("buggy_key")]
     return (
         select(*entities)
         .join(ProblemRow, ProblemRow.id == Trajectory.problem_id)
         .outerjoin(BuggyProgramRow, BuggyProgramRow.id == Trajectory.buggy_program_id)
     )
-
-
-def _label(problem_key: str, buggy_key: str | None) -> str:
-    """A trajectory's name: its problem, and the buggy program it starts from where that says more."""
-    return problem_key if buggy_key is None or buggy_key == problem_key else f"{problem_key} · {buggy_key}"

@@ -18,6 +18,7 @@ from app.db.models import (
     Trajectory,
     Transcript,
 )
+from app.db.queries.labels import trajectory_label
 from app.domain.errors import NotFoundError
 from app.domain.problems import Problem
 from app.domain.programs import Program
@@ -46,7 +47,7 @@ class TrajectoryDetail:
     model_name: str
     problem_id: int
     problem: Problem
-    buggy_key: str | None
+    label: str
     start: Program | None
     attempts: tuple[AttemptDetail, ...]
     requests: tuple[ModelRequestRow, ...]
@@ -91,7 +92,7 @@ def trajectory_detail(session: Session, run_id: int, trajectory_id: int) -> Traj
         model_name=model_name,
         problem_id=problem.id,
         problem=problem.definition,
-        buggy_key=None if buggy is None else buggy.key,
+        label=trajectory_label(problem.key, None if buggy is None else buggy.key),
         start=None if buggy is None else buggy.definition.program,
         attempts=tuple(_detail(attempt, transcript) for attempt, transcript in attempts),
         requests=tuple(requests),
