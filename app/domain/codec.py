@@ -164,10 +164,9 @@ def decode(text: str) -> Any:
             frames.pop()
             value, count = _build(tag, values), None
         else:
-            break
-    if position != len(text):
-        raise CodecError(f"text goes on after the value, at {position}")
-    return value
+            if position != len(text):
+                raise CodecError(f"text goes on after the value, at {position}")
+            return value
 
 
 def _token(text: str, start: int) -> tuple[str, Any, int | None, int]:

@@ -106,11 +106,6 @@ class FrameBuffer:
         return payloads
 
 
-def reader(descriptor: int) -> Callable[[int], bytes]:
-    """A read function over a descriptor."""
-    return lambda count: os.read(descriptor, count)
-
-
 def write_all(descriptor: int, data: bytes) -> None:
     """Write everything to a blocking descriptor."""
     view = memoryview(data)
