@@ -9,6 +9,7 @@ from celery.signals import worker_ready, worker_shutting_down
 
 from app.domain.errors import HalflifeError
 from app.domain.work import WorkerKind
+from app.logs import configure_logging
 from workers.base import install
 from workers.celery_app import celery, settings
 from workers.wiring import build
@@ -16,7 +17,10 @@ from workers.wiring import build
 
 def main() -> int:
     """Run until SIGTERM or SIGINT; steps under way are finished, further ones are left to others."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    configure_logging()
+    # A line for every wake-up that found nothing would bury what matters.
+    for chatty in ("celery.worker.strategy", "celery.app.trace"):
+        logging.getLogger(chatty).setLevel(logging.WARNING)
     if len(sys.argv) != 2 or sys.argv[1] not in list(WorkerKind):
         sys.stderr.write(f"usage: python -m workers {'|'.join(WorkerKind)}\n")
         return 2

@@ -97,7 +97,7 @@ def test_messages_that_never_come(stack: Stack, sandbox: Sandbox) -> None:
     check_whole(stack, run_id)
 
 
-@pytest.mark.parametrize("stack", ["team"], indirect=True)
+@pytest.mark.parametrize("stack", ["patient team"], indirect=True)
 def test_postgresql_restarted(stack: Stack, sandbox: Sandbox, postgres_server: PostgresServer) -> None:
     run_id = start_run(stack, sandbox, latency=0.5)
     for kind in WorkerKind:

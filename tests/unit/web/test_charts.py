@@ -1,0 +1,40 @@
+"""The decay chart as it reaches the page."""
+
+import json
+from typing import Any
+
+import pytest
+
+from app.domain.metrics.decay import decay
+from app.domain.protocol.policy import Protocol
+from app.web.charts import decay_chart
+
+
+def figure(solved: list[int], of: int, theme: str = "light") -> dict[str, Any]:
+    return json.loads(decay_chart(decay(solved, of), Protocol(attempts=6)))[theme]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_points_carry_their_interval_and_their_counts(theme: str) -> None:
+    fit, points = figure([96, 23, 16, 5, 2, 4], 164, theme)["data"]
+    assert fit["line"]["dash"] == "dash"
+    assert points["x"] == [0, 1, 2, 3, 4, 5]
+    assert points["y"][0] == pytest.approx(100 * 96 / 164)
+    assert points["text"][1].startswith("Attempt 1<br>23 of 68 solved: 33.8 %")
+
+
+def test_ticks_stand_at_the_theta_within_the_attempts_shown() -> None:
+    # λ = 0.339: t_50 = 3, t_80 = 5, t_90 = 7, and 7 lies beyond attempt 5.
+    layout = figure([96, 23, 16, 5, 2, 4], 164)["layout"]
+    assert [shape["x0"] for shape in layout["shapes"]] == [3, 5]
+    assert [note["text"] for note in layout["annotations"][1:]] == ["t₅₀", "t₈₀"]
+
+
+def test_without_a_fit_there_are_points_alone() -> None:
+    drawn = figure([5, 0, 1], 10)
+    assert [trace["mode"] for trace in drawn["data"]] == ["markers"]
+    assert "shapes" not in drawn["layout"]
+
+
+def test_the_json_cannot_end_its_script_element() -> None:
+    assert "<" not in decay_chart(decay([5, 2, 1], 10), Protocol(attempts=3))
