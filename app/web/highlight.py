@@ -2,6 +2,7 @@
 
 import difflib
 import re
+from itertools import groupby
 
 from markupsafe import Markup, escape
 from pygments import lex
@@ -40,15 +41,15 @@ def highlighted_lines(source: str) -> list[Markup]:
     text = "\n".join(plain)
     if len(text) > LONGEST or any(len(line) > LONGEST_LINE for line in plain):
         return [escape(line) for line in plain]
-    lines = [Markup("")]
+    lines: list[list[tuple[str, str]]] = [[]]
     for kind, value in lex(text, PythonLexer(stripnl=False, ensurenl=False)):
         css = _css_class(kind)
         for number, part in enumerate(value.split("\n")):
             if number:
-                lines.append(Markup(""))
+                lines.append([])
             if part:
-                lines[-1] += Markup('<span class="{}">{}</span>').format(css, part) if css else escape(part)
-    return lines
+                lines[-1].append((css, part))
+    return [_markup(line) for line in lines]
 
 
 def changed_lines(before: str, after: str) -> set[int]:
@@ -74,6 +75,15 @@ def diff_lines(before: str, after: str) -> list[tuple[str, str]]:
 
 def _lines(source: str) -> list[str]:
     return printable(source).replace("\r\n", "\n").rstrip("\n").split("\n")
+
+
+def _markup(tokens: list[tuple[str, str]]) -> Markup:
+    """A line's tokens; neighbours of one colour share an element."""
+    line = Markup("")
+    for css, group in groupby(tokens, key=lambda token: token[0]):
+        part = "".join(text for _, text in group)
+        line += Markup('<span class="{}">{}</span>').format(css, part) if css else escape(part)
+    return line
 
 
 def _css_class(kind: _TokenType) -> str:
