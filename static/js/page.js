@@ -3,9 +3,7 @@ function announceTheme() {
   document.dispatchEvent(new CustomEvent("halflife:theme"));
 }
 
-const themeSwitch = document.querySelector("[data-theme-switch]");
-themeSwitch.hidden = false;
-themeSwitch.addEventListener("click", () => {
+document.querySelector("[data-theme-switch]").addEventListener("click", () => {
   const next = themeInForce() === "dark" ? "light" : "dark";
   document.documentElement.dataset.theme = next;
   localStorage.setItem("halflife-theme", next);
@@ -13,13 +11,13 @@ themeSwitch.addEventListener("click", () => {
 });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", announceTheme);
 
-for (const button of document.querySelectorAll("[data-copy]")) {
-  button.hidden = false;
-  button.addEventListener("click", async () => {
-    await navigator.clipboard.writeText(button.parentElement.querySelector("code").textContent);
-    const shape = button.querySelector("use");
-    const before = shape.getAttribute("href");
-    shape.setAttribute("href", before.replace(/#.*/, "#check"));
-    setTimeout(() => shape.setAttribute("href", before), 1500);
-  });
-}
+// One listener for all copy buttons, so that those of a refreshed part work as well.
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("[data-copy]");
+  if (!button) return;
+  await navigator.clipboard.writeText(button.parentElement.querySelector("code").textContent);
+  const shape = button.querySelector("use");
+  const before = shape.getAttribute("href");
+  shape.setAttribute("href", before.replace(/#.*/, "#check"));
+  setTimeout(() => shape.setAttribute("href", before), 1500);
+});

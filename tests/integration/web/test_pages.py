@@ -96,15 +96,7 @@ def test_a_run_without_verdicts_says_what_to_expect(site: Site) -> None:
 
 
 def test_hostile_text_stays_text(site: Site) -> None:
-    with site.database.read() as session:
-        run_id = (
-            session.connection()
-            .exec_driver_sql(
-                f"SELECT run_id FROM trajectories WHERE id = {site.example.hostile_trajectory}"  # noqa: S608
-            )
-            .scalar_one()
-        )
-    answer = site.client.get(f"/runs/{run_id}/trajectories/{site.example.hostile_trajectory}")
+    answer = site.client.get(f"/runs/{site.example.hostile}/trajectories/{site.example.hostile_trajectory}")
     assert answer.status_code == 200
     assert "<script>alert" not in answer.text
     assert "\\x00\\ud800\\u202e" in answer.text

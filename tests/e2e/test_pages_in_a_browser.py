@@ -1,0 +1,157 @@
+"""Every page in Chromium, on a desktop and a phone, light and dark: no error, no violation, nothing off origin."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+from sqlalchemy import create_engine, text
+
+from tests.e2e.conftest import Served
+
+PATHS = [
+    "/runs",
+    "/runs/new",
+    "/runs/{completed}",
+    "/runs/{running}",
+    "/runs/{paused}",
+    "/runs/{cancelled}",
+    "/runs/{repairs}",
+    "/runs/{waiting}",
+    "/runs/{completed}/trajectories/{repaired_trajectory}",
+    "/runs/{hostile}/trajectories/{hostile_trajectory}",
+    "/models",
+    "/problem-sets",
+    "/problem-sets/{problem_set}",
+    "/problem-sets/{problem_set}/problems/{problem}",
+    "/problem-sets/{problem_set}/problems/{coded_problem}",
+    "/computed",
+]
+
+
+@dataclass
+class Watched:
+    """A page and everything that went wrong on it."""
+
+    page: Page
+    wrong: list[str] = field(default_factory=list)
+
+
+@pytest.fixture(params=[1280, 375])
+def width(request: pytest.FixtureRequest) -> int:
+    return int(request.param)
+
+
+@pytest.fixture(params=["light", "dark"])
+def scheme(request: pytest.FixtureRequest) -> Literal["light", "dark"]:
+    return "dark" if request.param == "dark" else "light"
+
+
+@pytest.fixture
+def watched(browser: Browser, served: Served, width: int, scheme: Literal["light", "dark"]) -> Iterator[Watched]:
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    # Violations of the policy are console errors as well; the event names the element.
+    context.add_init_script(
+        "document.addEventListener('securitypolicyviolation', event =>"
+        " console.error('violation', event.violatedDirective, event.target?.outerHTML?.slice(0, 200)))"
+    )
+    watched = Watched(context.new_page())
+    watched.page.on("console", lambda message: watched.wrong.append(message.text) if message.type != "log" else None)
+    watched.page.on("pageerror", lambda error: watched.wrong.append(str(error)))
+    watched.page.on("requestfailed", lambda request: watched.wrong.append(f"failed: {request.url}"))
+    watched.page.on(
+        "request",
+        lambda request: (
+            None
+            if request.url.startswith((served.url, "data:"))
+            else watched.wrong.append(f"off origin: {request.url}")
+        ),
+    )
+    yield watched
+    context.close()
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_page_is_drawn_without_a_fault_and_fits_its_screen(
+    watched: Watched, served: Served, width: int, path: str
+) -> None:
+    watched.page.goto(served.url + address(served, path))
+    if watched.page.locator("[data-chart]").count():
+        expect(watched.page.locator(".chart .main-svg").first).to_be_visible()
+    assert watched.page.evaluate("document.documentElement.scrollWidth") <= width
+    assert watched.wrong == []
+
+
+def test_the_chart_follows_the_theme_and_the_choice_is_kept(browser: Browser, served: Served) -> None:
+    context = browser.new_context(color_scheme="light")
+    page = context.new_page()
+    page.goto(f"{served.url}/runs/{served.example.completed}")
+    curve = page.locator(".chart .js-line").first
+    expect(curve).to_have_css("stroke", "rgb(0, 114, 178)")
+    page.get_by_role("button", name="Switch between light and dark").click()
+    expect(curve).to_have_css("stroke", "rgb(86, 180, 233)")
+    page.goto(f"{served.url}/models")
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    context.close()
+
+
+def test_a_running_run_is_refreshed_in_place_until_it_ends(browser: Browser, served: Served) -> None:
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    page = context.new_page()
+    faults: list[str] = []
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.on("console", lambda message: faults.append(message.text) if message.type == "error" else None)
+    page.goto(f"{served.url}/runs/{served.example.running}")
+    page.get_by_text("Figures of the chart").click()
+    expect(page.get_by_text("43 of 100 problems ended")).to_be_visible()
+    chart_top = page.locator(".chart").bounding_box()
+    engine = create_engine(f"sqlite:///{served.home}/halflife.db")
+    with engine.begin() as connection:
+        connection.execute(
+            text("UPDATE runs SET trajectories_ended = 44 WHERE id = :id"), {"id": served.example.running}
+        )
+    expect(page.get_by_text("44 of 100 problems ended")).to_be_visible()
+    # What a reader opened stays open, and what they look at stays where it is.
+    expect(page.get_by_role("columnheader", name="At risk Nt")).to_be_visible()
+    assert page.locator(".chart").bounding_box() == chart_top
+    expect(page.locator(".chart .main-svg").first).to_be_visible()
+    with engine.begin() as connection:
+        connection.execute(
+            text("UPDATE runs SET trajectories_ended = 100, status = 'completed' WHERE id = :id"),
+            {"id": served.example.running},
+        )
+    expect(page.get_by_text("Completed")).to_be_visible()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.wait_for_timeout(2500)
+    assert asked == []
+    assert faults == []
+    with engine.begin() as connection:
+        connection.execute(
+            text("UPDATE runs SET trajectories_ended = 43, status = 'running' WHERE id = :id"),
+            {"id": served.example.running},
+        )
+    engine.dispose()
+    context.close()
+
+
+def test_pages_work_without_scripts(browser: Browser, served: Served) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{served.url}/runs/{served.example.completed}")
+    page.get_by_text("Figures of the chart").click()
+    expect(page.get_by_role("cell", name="50.9 – 65.8")).to_be_visible()
+    page.get_by_role("link", name="Unsolved", exact=True).click()
+    page.locator("#trajectories tbody a").first.click()
+    expect(page.get_by_text("Attempt 0 · first answer")).to_be_visible()
+    page.goto(f"{served.url}/runs/new")
+    page.get_by_label("Attempts").fill("none")
+    page.get_by_role("button", name="Start the run").click()
+    expect(page.get_by_text("Enter a whole number.")).to_be_visible()
+    expect(page.get_by_label("Attempts")).to_have_value("none")
+    context.close()
+
+
+def address(served: Served, path: str) -> str:
+    return path.format(**{name: getattr(served.example, name) for name in served.example.__slots__})
