@@ -35,7 +35,7 @@ def build(kind: WorkerKind, settings: Settings) -> tuple[Worker, Callable[[], No
         concurrency, close = settings.generate_threads, db.close
     else:
         unsandboxed = settings.sandbox is SandboxChoice.UNSANDBOXED
-        sandbox = open_sandbox(settings.execute_slots, allow_unsandboxed=unsandboxed)
+        sandbox = open_sandbox(settings.execute_slots, unsandboxed=unsandboxed)
         judge = CachedJudge(db, sandbox)
         local = _local_models(sandbox)
         steps = {

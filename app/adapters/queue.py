@@ -27,6 +27,7 @@ def make_celery(settings: Settings) -> Celery:
         task_routes={name: {"queue": kind.value} for kind, name in TASK_NAMES.items()},
         task_create_missing_queues=True,
         broker_connection_retry_on_startup=True,
+        broker_connection_max_retries=None,  # a broker that is away for an hour comes back all the same
         worker_prefetch_multiplier=1,
         worker_enable_remote_control=False,
         worker_hijack_root_logger=False,

@@ -74,7 +74,7 @@ def sandbox_of(settings: Settings) -> Iterator[Sandbox]:
     Raises SandboxUnavailable with what to install.
     """
     unsandboxed = settings.sandbox is SandboxChoice.UNSANDBOXED
-    sandbox = open_sandbox(settings.execute_slots, allow_unsandboxed=unsandboxed)
+    sandbox = open_sandbox(settings.execute_slots, unsandboxed=unsandboxed)
     try:
         yield sandbox
     finally:

@@ -49,7 +49,10 @@ def create(
     problem: Annotated[list[str] | None, typer.Option(help="Key of one problem; may be repeated.")] = None,
     budget_tokens: Annotated[int | None, typer.Option(help="Stop before more tokens than this are used.")] = None,
     budget_cost: Annotated[float | None, typer.Option(help="The same for money.")] = None,
-    in_flight: Annotated[int, typer.Option(help="Steps of this run under way at once.")] = DEFAULT_IN_FLIGHT,
+    in_flight: Annotated[
+        int,
+        typer.Option(help="Trajectories of this run under way at once; 1 suits a server that answers one at a time."),
+    ] = DEFAULT_IN_FLIGHT,
     wait: Annotated[bool, typer.Option("--wait", help="Follow the run; starts workers if none are running.")] = False,
     as_json: JsonFlag = False,
 ) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from sqlalchemy import ColumnElement, Select, and_, exists, func, or_, select, text, tuple_, update
+from sqlalchemy import ColumnElement, ScalarSelect, Select, and_, exists, func, or_, select, text, tuple_, update
 from sqlalchemy.orm import Session
 
 from app.db.models import ModelEndpoint, Run, RunStatus, Trajectory
@@ -31,8 +31,9 @@ def claim_due(db: Database, kind: WorkerKind, n: int, lease_seconds: float) -> l
     """Claim up to `n` due steps.
 
     The run with the fewest steps in flight is served first, the one served longest ago among equals; within a
-    run the earliest problem, so that trajectories finish one after the other and partial results are whole.
-    A run never exceeds its own limit of steps in flight, nor an endpoint its number of concurrent requests.
+    run the earliest problem. A run never has more trajectories under way (begun and not ended) than its limit:
+    they finish one after the other, partial results are whole, and a server that caches prompts sees each
+    conversation grow. An endpoint never gets more requests at once than its own limit.
     """
     with db.read() as session:
         # Most wake-ups find nothing; they must not queue for the write lock.
@@ -87,14 +88,11 @@ def due_count(session: Session, kind: WorkerKind) -> int:
 
 
 def _claim_one(session: Session, kind: WorkerKind, now: datetime, lease_seconds: float) -> Claim | None:
-    for run_id in _runs_in_turn(session, kind, now):
-        trajectory = session.scalar(
-            select(Trajectory)
-            .where(Trajectory.run_id == run_id, *_is_due(kind, now))
-            .order_by(Trajectory.position)
-            .limit(1)
-            .with_for_update(skip_locked=True)
-        )
+    for run_id, may_begin in _runs_in_turn(session, kind, now):
+        query = select(Trajectory).where(Trajectory.run_id == run_id, *_is_due(kind, now))
+        if not may_begin:
+            query = query.where(_BEGUN)
+        trajectory = session.scalar(query.order_by(Trajectory.position).limit(1).with_for_update(skip_locked=True))
         if trajectory is None or trajectory.step is None:
             continue
         settle_lost_requests(session, trajectory.run_id, trajectory.id)
@@ -107,23 +105,28 @@ def _claim_one(session: Session, kind: WorkerKind, now: datetime, lease_seconds:
     return None
 
 
-def _runs_in_turn(session: Session, kind: WorkerKind, now: datetime) -> list[int]:
-    """Ids of runs that have a due step and room for it, in the order in which they are to be served."""
+_BEGUN = Trajectory.lease_number > 0
+
+
+def _runs_in_turn(session: Session, kind: WorkerKind, now: datetime) -> list[tuple[int, bool]]:
+    """Runs that have a due step, in the order in which they are to be served, and whether each may begin another."""
     held = and_(Trajectory.worker == kind, Trajectory.lease_expires_at > now)
-    in_flight = select(func.count()).where(Trajectory.run_id == Run.id, held).correlate(Run).scalar_subquery()
+    in_flight = _count_of_run(held)
+    under_way = _count_of_run(and_(_BEGUN, Trajectory.outcome.is_(None)))
     rows = session.execute(
-        select(Run.id, Run.endpoint_id, Run.max_in_flight, Run.last_claimed_at, in_flight)
+        select(Run.id, Run.endpoint_id, (under_way < Run.max_in_flight).label("may_begin"))
         .where(
             Run.status == RunStatus.RUNNING,
             exists(select(Trajectory.id).where(Trajectory.run_id == Run.id, *_is_due(kind, now))),
         )
         .order_by(in_flight, Run.last_claimed_at.asc().nulls_first(), Run.id)
     ).all()
-    rows = [row for row in rows if row[4] < row.max_in_flight]
-    if kind is WorkerKind.GENERATE and rows:
-        busy = _busy_endpoints(session, held)
-        rows = [row for row in rows if row.endpoint_id not in busy]
-    return [row.id for row in rows]
+    busy = _busy_endpoints(session, held) if kind is WorkerKind.GENERATE and rows else set()
+    return [(row.id, row.may_begin) for row in rows if row.endpoint_id not in busy]
+
+
+def _count_of_run(condition: ColumnElement[bool]) -> ScalarSelect[int]:
+    return select(func.count()).where(Trajectory.run_id == Run.id, condition).correlate(Run).scalar_subquery()
 
 
 def _busy_endpoints(session: Session, held: ColumnElement[bool]) -> set[int]:

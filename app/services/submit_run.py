@@ -17,7 +17,7 @@ from app.judge.judge import JUDGE_VERSION
 from app.services.steps.transitions import make_due
 
 DEFAULT_IN_FLIGHT = 32
-"""Steps of one run under way at once, over both kinds of worker: a large run leaves room for a small one."""
+"""Trajectories of one run under way at once: a large run leaves room for a small one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def _check_budget(request: RunRequest) -> None:
     if request.budget_cost is not None and not request.budget_cost > 0:
         raise InputError("budget: cost must be a positive amount")
     if request.max_in_flight < 1:
-        raise InputError("steps in flight: must be at least 1")
+        raise InputError("in flight: at least 1 trajectory must be under way")
 
 
 def _choose(rows: list[ProblemRow], keys: Sequence[str] | None, set_name: str) -> list[ProblemRow]:

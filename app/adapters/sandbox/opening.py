@@ -7,20 +7,19 @@ from app.adapters.sandbox.probe import explain_refusal, self_check
 from app.domain.errors import SandboxError, SandboxUnavailable
 
 
-def open_sandbox(slots: int, allow_unsandboxed: bool = False) -> RunnerPool:
-    """A sandbox that has just run a program: bubblewrap, or none at all where that fails and it is explicitly allowed.
+def open_sandbox(slots: int, *, unsandboxed: bool = False) -> RunnerPool:
+    """A sandbox that has just run a program: bubblewrap or, where that is asked for explicitly, none at all.
 
     Raises SandboxUnavailable with what was tried and what to install.
     """
+    if unsandboxed:
+        return _checked(BareSandbox(slots))
     try:
         return _checked(BubblewrapSandbox(slots))
+    except SandboxUnavailable:
+        raise
     except SandboxError as error:
-        reason = str(error)
-        if not isinstance(error, SandboxUnavailable):
-            reason = f"bubblewrap does not work here: {explain_refusal(reason)}"
-        if not allow_unsandboxed:
-            raise SandboxUnavailable(reason) from error
-    return _checked(BareSandbox(slots))
+        raise SandboxUnavailable(f"bubblewrap does not work here: {explain_refusal(str(error))}") from error
 
 
 def _checked(sandbox: RunnerPool) -> RunnerPool:

@@ -314,6 +314,17 @@ def test_runs_are_served_in_turn_and_within_their_limits(engine: Engine) -> None
     assert served == [large, small, large, large]
 
 
+def test_a_limit_of_one_finishes_each_trajectory_before_the_next(engine: Engine) -> None:
+    problems = store_problems(engine.database, engine.sandbox, ["a", "b"])
+    model = store_script(engine.database, engine.home, {"default": WRONG})
+    engine.submit(problems, model, attempts=3, max_in_flight=1)
+    engine.perform(engine.claim(WorkerKind.GENERATE, n=10)[0])
+    # a waits to be judged: b is not begun meanwhile.
+    assert engine.claim(WorkerKind.GENERATE) == []
+    engine.drain()
+    assert requests_sent(engine.home) == [("a", 0), ("a", 1), ("a", 2), ("b", 0), ("b", 1), ("b", 2)]
+
+
 def test_an_endpoint_is_never_asked_more_at_once_than_it_takes(engine: Engine) -> None:
     problems = store_problems(engine.database, engine.sandbox, ["a", "b", "c"])
     model = store_script(engine.database, engine.home, {"default": RIGHT}, concurrency=2)
