@@ -72,7 +72,7 @@ def _decay_figure(index: Decay, policy: Protocol, palette: Palette) -> go.Figure
                 "bordercolor": palette.line,
                 "font": {"color": palette.text},
             },
-            "legend": {"x": 1, "y": 1, "xanchor": "right", "yanchor": "top", "bgcolor": "rgba(0,0,0,0)"},
+            "legend": {"orientation": "h", "x": 1, "y": 1, "xanchor": "right", "yanchor": "bottom"},
             "dragmode": False,
             "xaxis": {
                 "title": {"text": "attempt", "font": {**muted, "size": 13}, "standoff": 8},
@@ -188,6 +188,6 @@ def _axis_title(palette: Palette) -> dict[str, Any]:
 
 
 def _ceiling(index: Decay) -> float:
-    """Top of the percent axis: the next ten above every interval, with room for the legend."""
-    highest = max((100 * (point.hazard.high or 0.0) for point in index.points), default=90.0)
-    return min(105.0, max(20.0, 10 * math.ceil((highest + 12) / 10)))
+    """Top of the percent axis: the next ten above every interval; a little over 100 so that a point there is whole."""
+    highest = max((100 * (point.hazard.high or 0.0) for point in index.points), default=100.0)
+    return min(103.0, max(20.0, 10.0 * math.ceil((highest + 2) / 10)))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from app.db.models import EndpointKind
 from app.domain.errors import InputError
@@ -30,8 +30,6 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 class RunForm(BaseModel):
     """The New run form as typed."""
 
-    model_config = ConfigDict(extra="ignore")
-
     problem_set: str = ""
     model: str = ""
     start: str = Start.GENERATE.value
@@ -47,8 +45,6 @@ class RunForm(BaseModel):
 
 class EndpointForm(BaseModel):
     """The form that adds a model, as typed. The key is never sent back."""
-
-    model_config = ConfigDict(extra="ignore")
 
     name: str = ""
     base_url: str = ""

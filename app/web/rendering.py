@@ -35,6 +35,11 @@ def percent(fraction: float | None, digits: int = 1) -> str:
     return "–" if fraction is None else f"{100 * fraction:.{digits}f}"
 
 
+def share(fraction: float | None) -> str:
+    """A share with its unit; a dash alone where it is undefined."""
+    return "–" if fraction is None else f"{percent(fraction)} %"
+
+
 def money(value: float | None) -> str:
     """A cost with four decimals, or "unknown": never 0 for a cost that nobody knows."""
     return UNKNOWN if value is None else f"{value:,.4f}"
@@ -95,6 +100,7 @@ def _environment() -> Environment:
     env.filters.update(
         integer=integer,
         percent=percent,
+        share=share,
         money=money,
         price=price,
         milliseconds=milliseconds,

@@ -90,7 +90,7 @@ def no_fit(index: Decay) -> str | None:
                 f"and a fit needs {MIN_POINTS}. E0 and the final accuracy stand without it."
             )
         case DecayStatus.FLAT:
-            return "Flat: effectiveness does not fall, so half-life and t_θ are not reached."
+            return "Flat: effectiveness does not fall."
         case DecayStatus.NOT_CONVERGED:
             return "The fit did not converge within 10,000 evaluations. Read the points instead."
 
@@ -108,12 +108,17 @@ def left_out(counts: DecayCounts) -> list[str]:
     return notes
 
 
-def grid_sentence(attempts: int, by_solution: bool, shown: int, total: int, unsolved: int) -> str:
-    """How to read the problem × attempt grid."""
+def grid_sentence(counts: DecayCounts, *, by_solution: bool, shown: int, total: int) -> str:
+    """How to read the problem × attempt grid, of which `shown` of `total` columns are drawn."""
+    attempts = len(counts.solved)
+    rows = "The row is attempt 0" if attempts == 1 else f"Rows are attempts 0–{attempts - 1}"
     order = "by when they were solved" if by_solution else "in the set's order"
-    rows = "one attempt" if attempts == 1 else f"attempts 0–{attempts - 1}"
-    cut = f" The first {shown:,} of {total:,} are drawn." if shown < total else ""
-    return f"Rows are {rows}; columns problems, {order}. {unsolved:,} unsolved.{cut}"
+    sentences = [f"{rows}; columns problems, {order}."]
+    if counts.of:
+        sentences.append(f"{counts.of - counts.solved_in_all:,} unsolved.")
+    if shown < total:
+        sentences.append(f"The first {shown:,} of {total:,} are drawn.")
+    return " ".join(sentences)
 
 
 def solved_within(counts: DecayCounts) -> list[float]:

@@ -8,9 +8,9 @@ function drawCharts() {
     if (drawn.get(element) === theme + source) continue;
     drawn.set(element, theme + source);
     const figure = JSON.parse(source)[theme];
-    // A narrow chart has no room for a legend beside its curve.
-    if (element.clientWidth < 480) {
-      Object.assign(figure.layout.legend, { x: 0, xanchor: "left", y: -0.27, yanchor: "top" });
+    // A narrow chart has no room for the legend beside the name of its axis.
+    if (element.clientWidth < 660) {
+      Object.assign(figure.layout.legend, { orientation: "v", x: 0, xanchor: "left", y: -0.27, yanchor: "top" });
       figure.layout.margin.b = 104;
     }
     Plotly.react(element, figure.data, figure.layout, { displayModeBar: false, responsive: true });

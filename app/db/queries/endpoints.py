@@ -7,7 +7,6 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from app.db.models import ModelEndpoint, Run
-from app.domain.errors import NotFoundError
 from app.domain.ports import Sampling
 
 
@@ -54,14 +53,3 @@ def list_endpoints(session: Session) -> list[EndpointRow]:
         )
         for endpoint, has_key, count in rows
     ]
-
-
-def endpoint_kind(session: Session, endpoint_id: int) -> str:
-    """Which adapter answers for a model.
-
-    Raises NotFoundError.
-    """
-    kind = session.scalar(select(ModelEndpoint.kind).where(ModelEndpoint.id == endpoint_id))
-    if kind is None:
-        raise NotFoundError(f"there is no model {endpoint_id}")
-    return kind

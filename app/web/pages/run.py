@@ -66,7 +66,7 @@ def _context(state: AppState, run_id: int, outcome: str, after: int | None) -> d
         "evidence": evidence,
         "grid": grid,
         "grid_sentence": wording.grid_sentence(
-            policy.attempts, not head.active, len(grid.columns), grid.total, counts.of - counts.solved_in_all
+            counts, by_solution=not head.active, shown=len(grid.columns), total=grid.total
         ),
         "trajectories": trajectories,
         "outcome": chosen,

@@ -51,7 +51,7 @@ def test_too_few_points_says_how_many_there_are_and_how_many_are_needed() -> Non
 def test_a_flat_curve_does_not_reach_its_half_life() -> None:
     # 10 of 80, 10 of 70, 10 of 60: effectiveness rises, so the bounded fit ends at λ = 0.
     index = decay([10, 10, 10], 80)
-    assert wording.no_fit(index) == "Flat: effectiveness does not fall, so half-life and t_θ are not reached."
+    assert wording.no_fit(index) == "Flat: effectiveness does not fall."
     assert wording.half_life(index) == "not reached"
     assert wording.thetas(index) == "not reached"
 
