@@ -13,8 +13,8 @@ from app.db.models import EndpointKind
 from app.domain.errors import InputError
 from app.domain.ports import Sampling
 from app.domain.protocol.policy import Disclosure, History, Protocol, Start, StopOn
-from app.services.manage_endpoints import EndpointRequest
-from app.services.submit_run import RunRequest
+from app.services.manage_endpoints import DEFAULT_TIMEOUT_SECONDS, EndpointRequest
+from app.services.submit_run import DEFAULT_IN_FLIGHT, RunRequest
 from app.web.deps import LARGEST_ID
 
 Choice = TypeVar("Choice", bound=StrEnum)
@@ -22,6 +22,7 @@ Value = TypeVar("Value")
 
 LARGEST_COUNT = 10**12
 """No budget or limit is larger; the database's integers end at 9·10¹⁸."""
+MOST_IN_FLIGHT = 10_000
 GENERAL = "form"
 """Where an error goes that belongs to no single field."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
@@ -41,6 +42,7 @@ class RunForm(BaseModel):
     problems: str = ""
     budget_tokens: str = ""
     budget_cost: str = ""
+    in_flight: str = str(DEFAULT_IN_FLIGHT)
 
 
 class EndpointForm(BaseModel):
@@ -54,7 +56,7 @@ class EndpointForm(BaseModel):
     top_p: str = ""
     max_tokens: str = "1024"
     concurrency: str = "4"
-    timeout_seconds: str = "120"
+    timeout_seconds: str = f"{DEFAULT_TIMEOUT_SECONDS:g}"
     price_input: str = ""
     price_output: str = ""
 
@@ -122,6 +124,7 @@ def read_run(form: RunForm, errors: FieldErrors) -> RunRequest:
         problems=_keys(form.problems),
         budget_tokens=errors.read("budget_tokens", lambda: _optional(form.budget_tokens, _positive_whole), None),
         budget_cost=errors.read("budget_cost", lambda: _optional(form.budget_cost, _number), None),
+        max_in_flight=errors.read("in_flight", lambda: _whole(form.in_flight, 1, MOST_IN_FLIGHT), DEFAULT_IN_FLIGHT),
     )
 
 
@@ -139,7 +142,7 @@ def read_endpoint(form: EndpointForm, errors: FieldErrors) -> EndpointRequest:
             max_tokens=errors.read("max_tokens", lambda: _whole(form.max_tokens, 1, LARGEST_ID), 1024),
         ),
         concurrency=errors.read("concurrency", lambda: _whole(form.concurrency, 1, 1000), 4),
-        timeout_seconds=errors.read("timeout_seconds", lambda: _number(form.timeout_seconds), 120.0),
+        timeout_seconds=errors.read("timeout_seconds", lambda: _number(form.timeout_seconds), DEFAULT_TIMEOUT_SECONDS),
         price_input=errors.read("price_input", lambda: _optional(form.price_input, _number), None),
         price_output=errors.read("price_output", lambda: _optional(form.price_output, _number), None),
     )

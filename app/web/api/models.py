@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field, SecretStr
 from app.db.models import EndpointKind
 from app.db.queries.endpoints import EndpointRow, list_endpoints
 from app.domain.ports import Sampling
-from app.services.manage_endpoints import EndpointRequest, add_endpoint
+from app.services.manage_endpoints import DEFAULT_TIMEOUT_SECONDS, EndpointRequest, add_endpoint
 from app.web.deps import LARGEST_ID, State
 
 router = APIRouter(prefix="/api/models", tags=["models"])
@@ -33,7 +33,7 @@ class ModelIn(BaseModel):
     api_key: SecretStr | None = None
     sampling: SamplingIn = SamplingIn()
     concurrency: int = Field(default=4, ge=1, le=1000)
-    timeout_seconds: float = Field(default=120.0, gt=0, allow_inf_nan=False)
+    timeout_seconds: float = Field(default=DEFAULT_TIMEOUT_SECONDS, gt=0, allow_inf_nan=False)
     price_input: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     price_output: float | None = Field(default=None, ge=0, allow_inf_nan=False)
 

@@ -10,9 +10,9 @@ from app.db.queries import runs as queries
 from app.db.queries.decay_counts import RunSummary, run_summary
 from app.domain.protocol.policy import MAX_ATTEMPTS, Disclosure, History, Protocol, Start, StopOn
 from app.services.control_run import cancel_run, resume_run
-from app.services.submit_run import RunRequest, submit_run
+from app.services.submit_run import DEFAULT_IN_FLIGHT, RunRequest, submit_run
 from app.web.deps import LARGEST_ID, AppState, RowId, State
-from app.web.forms import LARGEST_COUNT
+from app.web.forms import LARGEST_COUNT, MOST_IN_FLIGHT
 from app.web.waking import wake_resumed, wake_run
 
 router = APIRouter(prefix="/api/runs", tags=["runs"])
@@ -38,6 +38,7 @@ class RunIn(BaseModel):
     problems: list[str] | None = None
     budget_tokens: int | None = Field(default=None, ge=1, le=LARGEST_COUNT)
     budget_cost: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    in_flight: int = Field(default=DEFAULT_IN_FLIGHT, ge=1, le=MOST_IN_FLIGHT)
 
 
 class RunLineOut(BaseModel):
@@ -184,6 +185,7 @@ def create_run(state: State, body: RunIn) -> RunOut:
             problems=body.problems,
             budget_tokens=body.budget_tokens,
             budget_cost=body.budget_cost,
+            max_in_flight=body.in_flight,
         ),
     )
     wake_run(state, run_id)
