@@ -10,9 +10,11 @@ from celery import Celery
 from kombu.exceptions import OperationalError
 
 from app.config import Settings
+from app.domain.errors import InputError
 from app.domain.work import WorkerKind
 
 TASK_NAMES = {kind: f"halflife.{kind}" for kind in WorkerKind}
+BROKERS = ("redis://", "rediss://")
 POLLING_SECONDS = 0.01
 """How often the filesystem transport looks for a message: 3–6 ms from sending to starting."""
 
@@ -20,7 +22,12 @@ log = logging.getLogger(__name__)
 
 
 def make_celery(settings: Settings) -> Celery:
-    """The Celery application on the settings' broker, without a result backend: the database has the results."""
+    """The Celery application on the settings' broker, without a result backend: the database has the results.
+
+    Raises InputError where the broker's address is none.
+    """
+    if settings.broker_url is not None and not settings.broker_url.startswith(BROKERS):
+        raise InputError("HALFLIFE_BROKER_URL: must be an address such as redis://127.0.0.1:6379/0")
     app = Celery("halflife")
     app.conf.update(
         task_ignore_result=True,

@@ -1,6 +1,8 @@
 """API keys at rest: encrypted with Fernet (AES-128-CBC and HMAC-SHA256) under a key kept outside the database."""
 
+import contextlib
 import os
+import secrets
 from pathlib import Path
 
 from cryptography.fernet import Fernet, InvalidToken
@@ -28,15 +30,14 @@ class Vault:
     @classmethod
     def at(cls, path: Path) -> "Vault":
         """A vault whose secret lives in a file readable by its owner alone, made on first use."""
+        if not path.exists():
+            _make_secret(path)
         try:
-            # O_EXCL: two processes starting at once must not each make a secret.
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        except FileExistsError:
-            pass
-        else:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(Fernet.generate_key())
-        return cls(path.read_text().strip())
+            return cls(path.read_text("ascii").strip())
+        except (ValueError, InputError) as error:
+            raise InputError(
+                f"{path} holds no secret key: put the right file back, or remove it and enter the API keys again"
+            ) from error
 
     def encrypt(self, api_key: str) -> bytes:
         """Encrypt a key for storage."""
@@ -53,3 +54,19 @@ class Vault:
             raise InputError(
                 "the stored API key cannot be read with this secret key: enter the API key again"
             ) from error
+
+
+def _make_secret(path: Path) -> None:
+    """Write a new secret to `path` unless another process did so first.
+
+    The file appears whole or not at all: a process that starts meanwhile must not read half a secret.
+    """
+    draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(Fernet.generate_key())
+        with contextlib.suppress(FileExistsError):
+            os.link(draft, path)
+    finally:
+        draft.unlink()

@@ -4,6 +4,7 @@ Exit codes: 0 done · 1 something of ours or of a third party failed · 2 the re
 otherwise than completed.
 """
 
+import io
 import sys
 
 import typer
@@ -27,6 +28,9 @@ app.add_typer(runs.app, name="runs")
 
 def main() -> None:
     """Run the command; an error of ours is one line on stderr, never a traceback."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # Keys and names may hold characters that the terminal's encoding lacks. stderr escapes them by itself.
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         app()
     except HalflifeError as error:

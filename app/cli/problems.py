@@ -1,6 +1,6 @@
 """`halflife problems …`."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -74,7 +74,7 @@ def _read(path: Path | None, format: str | None, name: str | None, builtin: Buil
     if (path is None) == (builtin is None):
         raise InputError("give either a file or --builtin")
     if builtin is Builtin.STARTER:
-        return starter_set()
+        return starter_set() if name is None else replace(starter_set(), name=name)
     if path is None:
         return read_problem_set(humaneval_package(), format="humaneval", name=name or "humaneval")
     if format is None:

@@ -11,6 +11,7 @@ from sqlalchemy import select
 from app.adapters.processes import Group
 from app.cli.installation import Installation, JsonFlag, emit, installation, note
 from app.cli.serve import START_SECONDS, worker_children
+from app.db.base import LARGEST_ID
 from app.db.models import ModelEndpoint, ProblemSetRow, RunStatus
 from app.db.queries.decay_counts import RunSummary, run_summary
 from app.db.queries.runs import RunFilter, list_runs
@@ -24,6 +25,7 @@ from app.services.submit_run import DEFAULT_IN_FLIGHT, RunRequest, submit_run
 
 app = typer.Typer(help="Runs: create, follow, show.", no_args_is_help=True)
 
+RunId = Annotated[int, typer.Argument(metavar="ID", max=LARGEST_ID)]
 POLL_SECONDS = 0.5
 ENDED = (RunStatus.COMPLETED, RunStatus.CANCELLED)
 
@@ -86,7 +88,7 @@ def create(
 
 
 @app.command("show")
-def show(run_id: Annotated[int, typer.Argument(metavar="ID")], as_json: JsonFlag = False) -> None:
+def show(run_id: RunId, as_json: JsonFlag = False) -> None:
     """Show a run's figures."""
     with installation() as opened:
         summary = _summary(opened, run_id)
@@ -119,7 +121,7 @@ def list_(as_json: JsonFlag = False) -> None:
 
 
 @app.command("cancel")
-def cancel(run_id: Annotated[int, typer.Argument(metavar="ID")], as_json: JsonFlag = False) -> None:
+def cancel(run_id: RunId, as_json: JsonFlag = False) -> None:
     """Stop a run and keep what it has."""
     with installation() as opened:
         cancel_run(opened.db, run_id)
@@ -127,7 +129,7 @@ def cancel(run_id: Annotated[int, typer.Argument(metavar="ID")], as_json: JsonFl
 
 
 @app.command("resume")
-def resume(run_id: Annotated[int, typer.Argument(metavar="ID")], as_json: JsonFlag = False) -> None:
+def resume(run_id: RunId, as_json: JsonFlag = False) -> None:
     """Let a paused run go on, with the workers of a running server."""
     with installation() as opened:
         resume_run(opened.db, run_id)
@@ -238,10 +240,12 @@ def _number(value: float | None) -> str:
 
 
 def _problem_set(opened: Installation, text: str) -> int:
-    name, _, version = text.partition("@")
+    name, at, version = text.rpartition("@")
+    if not (at and version.isdecimal()):
+        name, version = text, ""
     query = select(ProblemSetRow.id).where(ProblemSetRow.name == name).order_by(ProblemSetRow.version.desc()).limit(1)
     if version:
-        query = query.where(ProblemSetRow.version == (int(version) if version.isdecimal() else -1))
+        query = query.where(ProblemSetRow.version == min(int(version), LARGEST_ID))
     with opened.db.read() as session:
         found = session.scalar(query)
         known: Sequence[str] = session.scalars(select(ProblemSetRow.name).distinct()).all()

@@ -10,6 +10,9 @@ from sqlalchemy.engine import Dialect
 from sqlalchemy.orm import DeclarativeBase
 from sqlalchemy.types import TypeDecorator
 
+LARGEST_ID = 2**31 - 1
+"""Largest number in an integer column of PostgreSQL."""
+
 
 class Base(DeclarativeBase):
     """Names every constraint, so that migrations can drop them on both databases."""

@@ -12,31 +12,44 @@ from typing import TypeVar
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine.interfaces import DBAPIConnection
-from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.exc import ArgumentError, DatabaseError, DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from app.domain.errors import StorageError
+from app.domain.errors import InputError, StorageError
 
 T = TypeVar("T")
 
 BUSY_SECONDS = 20
 """How long a writer waits for its turn on SQLite before it gives up; transactions here take milliseconds."""
 
+_BAD_URL = "HALFLIFE_DATABASE_URL: must be an address such as postgresql+psycopg://user@host/database"
+
 
 class Database:
-    """Owns the engine. `read()` and `write()` open short sessions; nothing else commits."""
+    """Owns the engine. `read()` and `write()` open short sessions; nothing else commits.
+
+    Raises InputError where `url` is no address of a database that can be used.
+    """
 
     def __init__(self, url: str, *, pool_size: int = 20) -> None:
-        self.sqlite = url.startswith("sqlite")
+        self.sqlite = url.startswith("sqlite:")
+        if not self.sqlite and not url.startswith("postgresql+psycopg:"):
+            raise InputError(_BAD_URL)
+        try:
+            self._open(url, pool_size)
+        except (ArgumentError, ValueError) as error:
+            raise InputError(_BAD_URL) from error
+        self.writer: Engine = self.engine.execution_options(begin_immediate=True)
+        """The same engine; its transactions take SQLite's write lock when they begin."""
+
+    def _open(self, url: str, pool_size: int) -> None:
         if self.sqlite:
-            self.engine = create_engine(url, connect_args={"timeout": BUSY_SECONDS, "check_same_thread": False})
+            self.engine: Engine = create_engine(url, connect_args={"timeout": BUSY_SECONDS, "check_same_thread": False})
             event.listen(self.engine, "connect", _configure_sqlite)
             event.listen(self.engine, "begin", _begin_sqlite)
         else:
             self.engine = create_engine(url, pool_size=pool_size, max_overflow=pool_size, pool_pre_ping=True)
-        self.writer: Engine = self.engine.execution_options(begin_immediate=True)
-        """The same engine; its transactions take SQLite's write lock when they begin."""
 
     @contextmanager
     def read(self) -> Iterator[Session]:
@@ -86,7 +99,8 @@ def storage_errors() -> Iterator[None]:
     except (OperationalError, InterfaceError) as error:
         raise StorageError(_plain(error)) from error
     except DBAPIError as error:
-        if error.connection_invalidated:
+        # SQLite says DatabaseError itself, none of its kinds, for a file that is damaged or no database.
+        if error.connection_invalidated or type(error) is DatabaseError:
             raise StorageError(_plain(error)) from error
         raise
 
@@ -97,6 +111,8 @@ def _plain(error: DBAPIError) -> str:
         return f"the database is locked: another process has been writing for over {BUSY_SECONDS} s"
     if "disk is full" in text or "No space left" in text:
         return "the disk that holds the database is full: free some space, then try again; nothing was written"
+    if "not a database" in text or "malformed" in text:
+        return f"the database file is damaged ({text}): put a copy back, or move it away to start anew"
     if "readonly database" in text or "unable to open" in text:
         return f"the database file cannot be opened for writing ({text}): check its folder's permissions"
     return f"the database cannot be used: {text.splitlines()[0] if text else type(error.orig).__name__}"

@@ -7,7 +7,9 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 
 from pydantic import TypeAdapter
+from pydantic_core import PydanticSerializationError
 from sqlalchemy import func, select
+from sqlalchemy.exc import IntegrityError
 
 from app.db.models import BuggyProgramRow, ProblemRow, ProblemSetRow
 from app.db.session import Database
@@ -61,8 +63,14 @@ def import_problem_set(
     The same content under the same name is stored once. `slots` problems are tried at a time;
     `progress` is told how many of how many are done.
 
-    Raises InputError where no problem is sound, SandboxError where validation could not be carried out.
+    Raises InputError where no problem is sound or the set has no proper name, SandboxError where validation could
+    not be carried out.
     """
+    if not problem_set.name.strip():
+        raise InputError("name: give the problem set a name")
+    for text in (problem_set.name, problem_set.licence, problem_set.source):
+        if not _storable(text):
+            raise InputError(f"name, licence, source: {text!r} holds a character that cannot be stored")
     judge = Judge(sandbox)
     sound: list[Problem] = []
     weak: list[str] = []
@@ -78,7 +86,11 @@ def import_problem_set(
     if not sound:
         reasons = "; ".join(f"{r.key}: {r.reason}" for r in rejected[:3])
         raise InputError(f"no problem of {problem_set.name} is sound ({reasons})")
-    return _store(db, problem_set, sound, tuple(weak), tuple(rejected))
+    try:
+        return _store(db, problem_set, sound, tuple(weak), tuple(rejected))
+    except IntegrityError:
+        # Another import took this version meanwhile, which is stored by now.
+        return _store(db, problem_set, sound, tuple(weak), tuple(rejected))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +101,9 @@ class _Checked:
 
 
 def _validate(judge: Judge, problem: Problem) -> _Checked:
+    if not _storable_problem(problem):
+        reason = "it holds a character that cannot be stored: half of a surrogate pair, or NUL in a key or title"
+        return _Checked(None, False, (Rejection(problem.key, reason),))
     try:
         verdict = _judge(judge, problem, problem.reference)
     except InputError as error:
@@ -103,6 +118,21 @@ def _validate(judge: Judge, problem: Problem) -> _Checked:
         else:
             kept.append(buggy)
     return _Checked(replace(problem, buggy_programs=tuple(kept)), verdict.weak, tuple(rejected))
+
+
+def _storable_problem(problem: Problem) -> bool:
+    """Whether every text fits into its column. Values of tests always do: the codec escapes them."""
+    try:
+        _PROBLEM.dump_json(problem)
+    except PydanticSerializationError:
+        return False
+    keys = (problem.key, problem.title, problem.difficulty or "", *(buggy.key for buggy in problem.buggy_programs))
+    return all(map(_storable, keys))
+
+
+def _storable(text: str) -> bool:
+    """PostgreSQL takes no NUL in text, and neither database takes lone surrogates."""
+    return "\0" not in text and text.encode("utf-8", "replace").decode("utf-8") == text
 
 
 def _judge(judge: Judge, problem: Problem, program: Program) -> Judgement:

@@ -1,5 +1,7 @@
 """Adding model endpoints and looking after them."""
 
+import contextlib
+import math
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -15,6 +17,9 @@ from app.domain.errors import ConflictError, InputError
 from app.domain.ports import Sampling
 
 REPAIR_SEARCH = "repair-search"
+DEFAULT_TIMEOUT_SECONDS = 600.0
+"""As the official SDK has it: a small local server answers one request at a time, and others wait in line."""
+MAX_CONCURRENCY = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +33,7 @@ class EndpointRequest:
     api_key: str | None = None
     sampling: Sampling = field(default_factory=Sampling)
     concurrency: int = 4
-    timeout_seconds: float = 600.0
+    timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
     price_input: float | None = None
     price_output: float | None = None
     script: dict[str, Any] | None = None
@@ -73,26 +78,23 @@ def ensure_repair_search(db: Database, vault: Vault) -> None:
         baseline = EndpointRequest(
             name=REPAIR_SEARCH, kind=EndpointKind.REPAIR_SEARCH, price_input=0.0, price_output=0.0
         )
-        add_endpoint(db, vault, baseline)
+        with contextlib.suppress(ConflictError):  # another process offered it meanwhile
+            add_endpoint(db, vault, baseline)
 
 
 def _check(request: EndpointRequest) -> None:
     if not request.name.strip():
         raise InputError("name: give the model a name")
     if request.kind is EndpointKind.OPENAI:
-        parts = urlsplit(request.base_url or "")
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise InputError("base URL: must be an http or https address, such as http://127.0.0.1:8081/v1")
-        if parts.username or parts.password:
-            raise InputError("base URL: must not hold a user name or password; give the API key in its own field")
+        _check_base_url(request.base_url or "")
         if not (request.model or "").strip():
             raise InputError("model: name the model to ask for")
-    if request.concurrency < 1:
-        raise InputError("concurrency: must be at least 1")
-    if not request.timeout_seconds > 0:
+    if not 1 <= request.concurrency <= MAX_CONCURRENCY:
+        raise InputError(f"concurrency: must be between 1 and {MAX_CONCURRENCY}")
+    if not 0 < request.timeout_seconds < math.inf:
         raise InputError("timeout: must be a positive number of seconds")
-    if any(price is not None and not price >= 0 for price in (request.price_input, request.price_output)):
-        raise InputError("price: must not be negative")
+    if any(price is not None and not 0 <= price < math.inf for price in (request.price_input, request.price_output)):
+        raise InputError("price: must be a number, and not negative")
     sampling = request.sampling
     if sampling.temperature is not None and not 0 <= sampling.temperature <= 2:
         raise InputError("temperature: must be between 0 and 2")
@@ -100,3 +102,15 @@ def _check(request: EndpointRequest) -> None:
         raise InputError("top-p: must be above 0 and at most 1")
     if sampling.max_tokens < 1:
         raise InputError("maximum tokens: must be at least 1")
+
+
+def _check_base_url(base_url: str) -> None:
+    try:
+        parts = urlsplit(base_url)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # an unfinished IPv6 address, or a port that is no number up to 65535
+        usable = False
+    if not usable:
+        raise InputError("base URL: must be an http or https address, such as http://127.0.0.1:8081/v1")
+    if parts.username or parts.password:
+        raise InputError("base URL: must not hold a user name or password; give the API key in its own field")

@@ -1,5 +1,6 @@
 """Starting a run."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -7,6 +8,7 @@ from datetime import UTC, datetime
 from sqlalchemy import select
 from sqlalchemy.orm import joinedload
 
+from app.db.base import LARGEST_ID
 from app.db.models import EndpointKind, ModelEndpoint, ProblemRow, ProblemSetRow, Run, RunStatus, Trajectory
 from app.db.session import Database
 from app.domain.errors import InputError, NotFoundError
@@ -84,11 +86,11 @@ def submit_run(db: Database, request: RunRequest) -> int:
 
 
 def _check_budget(request: RunRequest) -> None:
-    if request.budget_tokens is not None and request.budget_tokens <= 0:
+    if request.budget_tokens is not None and not 0 < request.budget_tokens < 2**63:
         raise InputError("budget: tokens must be a positive number")
-    if request.budget_cost is not None and not request.budget_cost > 0:
+    if request.budget_cost is not None and not 0 < request.budget_cost < math.inf:
         raise InputError("budget: cost must be a positive amount")
-    if request.max_in_flight < 1:
+    if not 1 <= request.max_in_flight <= LARGEST_ID:
         raise InputError("in flight: at least 1 trajectory must be under way")
 
 
