@@ -45,6 +45,7 @@ def add_endpoint(db: Database, vault: Vault, request: EndpointRequest) -> int:
     Raises InputError naming the field, ConflictError where the name is taken.
     """
     _check(request)
+    key = _key(request)
     row = ModelEndpoint(
         name=request.name.strip(),
         kind=request.kind,
@@ -55,9 +56,9 @@ def add_endpoint(db: Database, vault: Vault, request: EndpointRequest) -> int:
         timeout_seconds=request.timeout_seconds,
         price_input=request.price_input,
         price_output=request.price_output,
-        api_key=vault.encrypt(request.api_key) if request.api_key else None,
+        api_key=vault.encrypt(key) if key else None,
         # Four characters of a short key would be most of it.
-        key_hint=request.api_key[-4:] if request.api_key and len(request.api_key) >= 12 else None,
+        key_hint=key[-4:] if len(key) >= 12 else None,
         script=request.script,
         created_at=datetime.now(UTC),
     )
@@ -82,6 +83,11 @@ def ensure_repair_search(db: Database, vault: Vault) -> None:
             add_endpoint(db, vault, baseline)
 
 
+def _key(request: EndpointRequest) -> str:
+    """The key as it is sent. Copied from elsewhere, it often brings a line end along."""
+    return (request.api_key or "").strip()
+
+
 def _check(request: EndpointRequest) -> None:
     if not request.name.strip():
         raise InputError("name: give the model a name")
@@ -89,6 +95,8 @@ def _check(request: EndpointRequest) -> None:
         _check_base_url(request.base_url or "")
         if not (request.model or "").strip():
             raise InputError("model: name the model to ask for")
+    if not (_key(request).isascii() and _key(request).isprintable()):
+        raise InputError("API key: must be printable ASCII characters, on one line")
     if not 1 <= request.concurrency <= MAX_CONCURRENCY:
         raise InputError(f"concurrency: must be between 1 and {MAX_CONCURRENCY}")
     if not 0 < request.timeout_seconds < math.inf:
