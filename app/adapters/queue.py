@@ -3,11 +3,16 @@
 The only Celery import in `app`; `workers` builds on the same application object.
 """
 
+import json
 import logging
+import time
+import uuid
 from pathlib import Path
+from typing import Any
 
 from celery import Celery
-from kombu.exceptions import OperationalError
+from kombu.exceptions import ChannelError, OperationalError
+from kombu.transport import TRANSPORT_ALIASES, filesystem
 
 from app.config import Settings
 from app.domain.errors import InputError
@@ -19,6 +24,42 @@ POLLING_SECONDS = 0.01
 """How often the filesystem transport looks for a message: 3–6 ms from sending to starting."""
 
 log = logging.getLogger(__name__)
+
+
+class _Channel(filesystem.Channel):
+    """kombu's channel of message files, without its two races.
+
+    It creates a message's file and then fills it, and creates an exchange's table and then fills it; a reader that
+    comes between finds an empty file, and its worker ends with a JSONDecodeError (kombu issue 1551).
+    """
+
+    def _put(self, queue: str, message: dict[str, Any], **_: Any) -> None:  # type: ignore[override]
+        """Write a message under a name that no reader looks for, then give it its own."""
+        name = f"{time.time_ns():020}_{uuid.uuid4()}.{queue}.msg"
+        folder = Path(self.data_folder_out)
+        partial = folder / f"{name}.partial"
+        try:
+            partial.write_text(json.dumps(message))
+            partial.rename(folder / name)
+        except OSError as error:
+            raise ChannelError(f"{name} cannot be written to {folder}: {error.strerror}") from error
+
+    def get_table(self, exchange: str) -> list[filesystem.exchange_queue_t]:
+        """Every exchange here feeds the one queue of its name, which needs no file to remember it."""
+        return [filesystem.exchange_queue_t(exchange, "", exchange)]
+
+    def _queue_bind(self, *_: Any) -> None:
+        """Nothing to note, see `get_table`."""
+
+
+class FilesystemTransport(filesystem.Transport):
+    """kombu's filesystem transport over that channel."""
+
+    Channel = _Channel
+
+
+_SCHEME = "message-files"
+TRANSPORT_ALIASES[_SCHEME] = f"{__name__}:{FilesystemTransport.__name__}"
 
 
 def make_celery(settings: Settings) -> Celery:
@@ -46,7 +87,7 @@ def make_celery(settings: Settings) -> Celery:
         app.conf.broker_url = settings.broker_url
     else:
         folder = _queue_folder(settings.home)
-        app.conf.broker_url = "filesystem://"
+        app.conf.broker_url = f"{_SCHEME}://localhost"
         app.conf.broker_transport_options = {
             "data_folder_in": str(folder / "messages"),
             "data_folder_out": str(folder / "messages"),
@@ -67,7 +108,7 @@ class Queue:
         for _ in range(count):
             try:
                 self._celery.send_task(TASK_NAMES[kind], retry=False)
-            except (OperationalError, OSError) as error:
+            except (OperationalError, ChannelError, OSError) as error:
                 log.warning("wake-up not sent", extra={"kind": kind.value, "error": str(error)})
                 return
 

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from sqlalchemy import ColumnElement, ScalarSelect, Select, and_, exists, func, or_, select, text, tuple_, update
+from sqlalchemy import ColumnElement, ScalarSelect, and_, bindparam, exists, func, or_, select, text, tuple_, update
 from sqlalchemy.orm import Session
 
+from app.db.base import UtcDateTime
 from app.db.models import ModelEndpoint, Run, RunStatus, Trajectory
 from app.db.session import Database
 from app.domain.errors import LeaseLost
@@ -15,6 +16,70 @@ from app.services.spending import settle_lost_requests
 
 _CLAIM_LOCK = {WorkerKind.GENERATE: 7_301_001, WorkerKind.EXECUTE: 7_301_002}
 """PostgreSQL advisory locks, one a kind: limits are counted and taken by one claimer at a time (about 2 ms)."""
+
+# The statements of the hot path, made once: building them anew takes longer than running them.
+
+_KIND = bindparam("kind", type_=Trajectory.worker.type)
+_NOW = bindparam("now", type_=UtcDateTime())
+_IS_DUE = and_(
+    Trajectory.worker == _KIND,
+    Trajectory.due_at <= _NOW,
+    or_(Trajectory.lease_expires_at.is_(None), Trajectory.lease_expires_at <= _NOW),
+)
+_IS_HELD = and_(Trajectory.worker == _KIND, Trajectory.lease_expires_at > _NOW)
+_IS_BEGUN = Trajectory.lease_number > 0
+_DUE = (
+    select(Trajectory.id).join(Run, Run.id == Trajectory.run_id).where(Run.status == RunStatus.RUNNING.value, _IS_DUE)
+)
+_ANY_DUE = select(exists(_DUE))
+_COUNT_DUE = select(func.count()).select_from(_DUE.subquery())
+
+
+def _count_of_run(condition: ColumnElement[bool]) -> ScalarSelect[int]:
+    return select(func.count()).where(Trajectory.run_id == Run.id, condition).correlate(Run).scalar_subquery()
+
+
+_IN_FLIGHT = _count_of_run(_IS_HELD)
+_UNDER_WAY = _count_of_run(and_(_IS_BEGUN, Trajectory.outcome.is_(None)))
+_RUNS_IN_TURN = (
+    select(Run.id, Run.endpoint_id, (Run.max_in_flight > _UNDER_WAY).label("may_begin"))
+    .where(
+        Run.status == RunStatus.RUNNING.value, exists(select(Trajectory.id).where(Trajectory.run_id == Run.id, _IS_DUE))
+    )
+    .order_by(_IN_FLIGHT, Run.last_claimed_at.asc().nulls_first(), Run.id)
+)
+_BUSY_ENDPOINTS = (
+    select(Run.endpoint_id)
+    .join(Trajectory, Trajectory.run_id == Run.id)
+    .join(ModelEndpoint, ModelEndpoint.id == Run.endpoint_id)
+    .where(_IS_HELD)
+    .group_by(Run.endpoint_id, ModelEndpoint.concurrency)
+    .having(func.count() >= ModelEndpoint.concurrency)
+)
+_NEXT_BEGUN = (
+    select(Trajectory)
+    .where(Trajectory.run_id == bindparam("run"), _IS_DUE, _IS_BEGUN)
+    .order_by(Trajectory.position)
+    .limit(1)
+    .with_for_update(skip_locked=True)
+)
+_NEXT = (
+    select(Trajectory)
+    .where(Trajectory.run_id == bindparam("run"), _IS_DUE)
+    .order_by(Trajectory.position)
+    .limit(1)
+    .with_for_update(skip_locked=True)
+)
+_HELD_BY = (
+    select(Trajectory, Run)
+    .join(Run, Run.id == Trajectory.run_id)
+    .where(
+        Trajectory.id == bindparam("trajectory"),
+        Trajectory.lease_number == bindparam("lease"),
+        Trajectory.lease_expires_at.is_not(None),
+    )
+    .with_for_update()
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +102,7 @@ def claim_due(db: Database, kind: WorkerKind, n: int, lease_seconds: float) -> l
     """
     with db.read() as session:
         # Most wake-ups find nothing; they must not queue for the write lock.
-        if not session.scalar(select(exists(_due(kind, _now())))):
+        if not session.scalar(_ANY_DUE, _at(kind, _now())):
             return []
     with db.write() as session:
         if not db.sqlite:
@@ -63,39 +128,29 @@ def renew(db: Database, claims: Sequence[Claim], lease_seconds: float) -> None:
         )
 
 
-def fenced(session: Session, claim: Claim) -> Trajectory:
-    """The claimed trajectory, locked for this transaction.
+def fenced(session: Session, claim: Claim) -> tuple[Trajectory, Run]:
+    """The claimed trajectory and its run, both locked for this transaction and fresh from the database.
 
     Raises LeaseLost where the step was claimed anew or ended meanwhile: nothing may be written then.
     """
-    trajectory = session.scalar(
-        select(Trajectory)
-        .where(
-            Trajectory.id == claim.trajectory_id,
-            Trajectory.lease_number == claim.lease_number,
-            Trajectory.lease_expires_at.is_not(None),
-        )
-        .with_for_update()
-    )
-    if trajectory is None:
+    row = session.execute(_HELD_BY, {"trajectory": claim.trajectory_id, "lease": claim.lease_number}).one_or_none()
+    if row is None:
         raise LeaseLost(f"lease {claim.lease_number} of trajectory {claim.trajectory_id} is no longer held")
-    return trajectory
+    return row[0], row[1]
 
 
 def due_count(session: Session, kind: WorkerKind) -> int:
     """Steps of `kind` that a worker could claim now, limits aside."""
-    return session.scalar(select(func.count()).select_from(_due(kind, _now()).subquery())) or 0
+    return session.scalar(_COUNT_DUE, _at(kind, _now())) or 0
 
 
 def _claim_one(session: Session, kind: WorkerKind, now: datetime, lease_seconds: float) -> Claim | None:
     for run_id, may_begin in _runs_in_turn(session, kind, now):
-        query = select(Trajectory).where(Trajectory.run_id == run_id, *_is_due(kind, now))
-        if not may_begin:
-            query = query.where(_BEGUN)
-        trajectory = session.scalar(query.order_by(Trajectory.position).limit(1).with_for_update(skip_locked=True))
+        trajectory = session.scalar(_NEXT if may_begin else _NEXT_BEGUN, {"run": run_id, **_at(kind, now)})
         if trajectory is None or trajectory.step is None:
             continue
-        settle_lost_requests(session, trajectory.run_id, trajectory.id)
+        if trajectory.lease_expires_at is not None:
+            settle_lost_requests(session, trajectory.run_id, trajectory.id)
         trajectory.lease_number += 1
         trajectory.lease_expires_at = now + timedelta(seconds=lease_seconds)
         trajectory.waiting_for = None
@@ -105,56 +160,17 @@ def _claim_one(session: Session, kind: WorkerKind, now: datetime, lease_seconds:
     return None
 
 
-_BEGUN = Trajectory.lease_number > 0
-
-
 def _runs_in_turn(session: Session, kind: WorkerKind, now: datetime) -> list[tuple[int, bool]]:
     """Runs that have a due step, in the order in which they are to be served, and whether each may begin another."""
-    held = and_(Trajectory.worker == kind, Trajectory.lease_expires_at > now)
-    in_flight = _count_of_run(held)
-    under_way = _count_of_run(and_(_BEGUN, Trajectory.outcome.is_(None)))
-    rows = session.execute(
-        select(Run.id, Run.endpoint_id, (under_way < Run.max_in_flight).label("may_begin"))
-        .where(
-            Run.status == RunStatus.RUNNING,
-            exists(select(Trajectory.id).where(Trajectory.run_id == Run.id, *_is_due(kind, now))),
-        )
-        .order_by(in_flight, Run.last_claimed_at.asc().nulls_first(), Run.id)
-    ).all()
-    busy = _busy_endpoints(session, held) if kind is WorkerKind.GENERATE and rows else set()
+    rows = session.execute(_RUNS_IN_TURN, _at(kind, now)).all()
+    if kind is not WorkerKind.GENERATE or not rows:
+        return [(row.id, row.may_begin) for row in rows]
+    busy = set(session.scalars(_BUSY_ENDPOINTS, _at(kind, now)))
     return [(row.id, row.may_begin) for row in rows if row.endpoint_id not in busy]
 
 
-def _count_of_run(condition: ColumnElement[bool]) -> ScalarSelect[int]:
-    return select(func.count()).where(Trajectory.run_id == Run.id, condition).correlate(Run).scalar_subquery()
-
-
-def _busy_endpoints(session: Session, held: ColumnElement[bool]) -> set[int]:
-    rows = session.execute(
-        select(Run.endpoint_id)
-        .join(Trajectory, Trajectory.run_id == Run.id)
-        .join(ModelEndpoint, ModelEndpoint.id == Run.endpoint_id)
-        .where(held)
-        .group_by(Run.endpoint_id, ModelEndpoint.concurrency)
-        .having(func.count() >= ModelEndpoint.concurrency)
-    )
-    return set(rows.scalars())
-
-
-def _is_due(kind: WorkerKind, now: datetime) -> tuple[ColumnElement[bool], ...]:
-    return (
-        Trajectory.worker == kind,
-        Trajectory.due_at <= now,
-        or_(Trajectory.lease_expires_at.is_(None), Trajectory.lease_expires_at <= now),
-    )
-
-
-def _due(kind: WorkerKind, now: datetime) -> Select[int]:
-    return (
-        select(Trajectory.id)
-        .join(Run, Run.id == Trajectory.run_id)
-        .where(Run.status == RunStatus.RUNNING, *_is_due(kind, now))
-    )
+def _at(kind: WorkerKind, now: datetime) -> dict[str, object]:
+    return {"kind": kind.value, "now": now}
 
 
 def _now() -> datetime:

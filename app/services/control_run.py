@@ -30,7 +30,7 @@ def cancel_run(db: Database, run_id: int) -> None:
         run.status = RunStatus.CANCELLED
         run.status_reason = "cancelled; what was judged before is kept"
         for trajectory in waiting:
-            end(session, trajectory, TrajectoryOutcome.CANCELLED, None)
+            end(session, trajectory, run, TrajectoryOutcome.CANCELLED, None)
 
 
 def resume_run(db: Database, run_id: int) -> None:

@@ -9,7 +9,7 @@ from app.db.session import Database
 from app.domain.work import WorkerKind
 from app.services.claim import due_count
 from app.services.spending import settle_lost_requests
-from app.services.steps.transitions import end
+from app.services.steps.transitions import end, lock_run
 
 
 def sweep(db: Database, kind: WorkerKind) -> int:
@@ -25,7 +25,7 @@ def sweep(db: Database, kind: WorkerKind) -> int:
         with db.write() as session:
             for trajectory in session.scalars(_orphans(now).with_for_update(of=Trajectory, skip_locked=True)):
                 settle_lost_requests(session, trajectory.run_id, trajectory.id)
-                end(session, trajectory, TrajectoryOutcome.CANCELLED, None)
+                end(session, trajectory, lock_run(session, trajectory.run_id), TrajectoryOutcome.CANCELLED, None)
     return due
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from itertools import count
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -27,7 +28,7 @@ from app.domain.verdicts import Verdict
 from app.services.claim import Claim, fenced
 from app.services.spending import FREE, BudgetExceeded, Prices, WorstCase, reserve, settle_failure, settle_reply
 from app.services.steps.situation import Situation, build_request, read_situation, records
-from app.services.steps.transitions import MAX_TRIES, Wakes, backoff, end, lock_run, pause, proceed, put_off
+from app.services.steps.transitions import MAX_TRIES, Wakes, backoff, end, pause, proceed, put_off
 
 
 def ask(db: Database, claim: Claim, model_for: Callable[[ModelEndpoint], Model]) -> Wakes:
@@ -47,7 +48,8 @@ def ask(db: Database, claim: Claim, model_for: Callable[[ModelEndpoint], Model])
         else WorstCase.of(request.messages, request.sampling)
     )
     prices = Prices(situation.endpoint.price_input, situation.endpoint.price_output)
-    sent = persistently(lambda: _commit_request(db, claim, decision, worst, prices))
+    tries = count()
+    sent = persistently(lambda: _commit_request(db, claim, decision, worst, prices, again=next(tries) > 0))
     if sent is None:
         return ()
     try:
@@ -60,28 +62,27 @@ def ask(db: Database, claim: Claim, model_for: Callable[[ModelEndpoint], Model])
     return persistently(lambda: _commit_reply(db, claim, sent, decision, situation, request.messages, reply, prices))
 
 
-def _commit_request(db: Database, claim: Claim, decision: Ask, worst: WorstCase, prices: Prices) -> int | None:
-    """Reserve the worst case and write the request row; its id, or None where the step ended or was put off instead."""
+def _commit_request(
+    db: Database, claim: Claim, decision: Ask, worst: WorstCase, prices: Prices, *, again: bool
+) -> int | None:
+    """Reserve the worst case and write the request row; its id, or None where the step ended or was put off instead.
+
+    `again`: the connection broke in an earlier try, which may have committed all the same.
+    """
     with db.write() as session:
-        trajectory = fenced(session, claim)
-        run_row = lock_run(session, claim.run_id)
-        if run_row.status == RunStatus.CANCELLED:
-            end(session, trajectory, TrajectoryOutcome.CANCELLED, None)
+        trajectory, run = fenced(session, claim)
+        if run.status == RunStatus.CANCELLED:
+            end(session, trajectory, run, TrajectoryOutcome.CANCELLED, None)
             return None
-        written = session.scalar(
-            select(ModelRequestRow.id).where(
-                ModelRequestRow.trajectory_id == trajectory.id, ModelRequestRow.lease_number == claim.lease_number
-            )
-        )
-        if written is not None:
-            return written  # committed just before the connection broke
+        if again and (written := _request_of(session, claim)) is not None:
+            return written
         try:
-            cost = reserve(run_row, worst, prices)
+            cost = reserve(run, worst, prices)
         except BudgetExceeded as exceeded:
             if exceeded.may_free:
                 put_off(trajectory, 1.0, "the budget: requests under way have reserved what is left of it")
             else:
-                end(session, trajectory, TrajectoryOutcome.BUDGET, "the budget does not cover another request")
+                end(session, trajectory, run, TrajectoryOutcome.BUDGET, "the budget does not cover another request")
             return None
         request = ModelRequestRow(
             trajectory_id=trajectory.id,
@@ -97,6 +98,14 @@ def _commit_request(db: Database, claim: Claim, decision: Ask, worst: WorstCase,
         return request.id
 
 
+def _request_of(session: Session, claim: Claim) -> int | None:
+    return session.scalar(
+        select(ModelRequestRow.id).where(
+            ModelRequestRow.trajectory_id == claim.trajectory_id, ModelRequestRow.lease_number == claim.lease_number
+        )
+    )
+
+
 def _commit_reply(
     db: Database,
     claim: Claim,
@@ -109,9 +118,8 @@ def _commit_reply(
 ) -> Wakes:
     found = extract(reply.text, situation.problem.entry_point, situation.problem.language)
     with db.write() as session:
-        trajectory = fenced(session, claim)
-        run_row = lock_run(session, claim.run_id)
-        cost = settle_reply(run_row, session.get_one(ModelRequestRow, request_id), reply, prices)
+        trajectory, run = fenced(session, claim)
+        cost = settle_reply(run, session.get_one(ModelRequestRow, request_id), reply, prices)
         attempt = Attempt(
             trajectory_id=trajectory.id,
             attempt_index=decision.index,
@@ -133,7 +141,7 @@ def _commit_reply(
         if found.program is None:
             attempt.verdict = Verdict.NO_CODE
             attempt.judged_at = attempt.answered_at
-        return proceed(session, trajectory, [*situation.attempts, attempt], situation)
+        return proceed(session, trajectory, run, [*situation.attempts, attempt], situation)
 
 
 def _transcript(attempt: Attempt, messages: Sequence[Message], reply: ModelReply, found: Extraction) -> Transcript:
@@ -156,26 +164,25 @@ def _model_failed(
     db: Database, claim: Claim, request_id: int, failure: ModelUnavailable | ModelRejected, *, billed: bool
 ) -> Wakes:
     with db.write() as session:
-        trajectory = fenced(session, claim)
-        run_row = lock_run(session, claim.run_id)
+        trajectory, run = fenced(session, claim)
         request = session.get_one(ModelRequestRow, request_id)
-        settle_failure(run_row, request, str(failure), billed=billed)
+        settle_failure(run, request, str(failure), billed=billed)
         trajectory.failures += 1
         if isinstance(failure, ModelRejected):
             if failure.this_request_only:
-                end(session, trajectory, TrajectoryOutcome.INFRASTRUCTURE, str(failure))
+                end(session, trajectory, run, TrajectoryOutcome.INFRASTRUCTURE, str(failure))
             else:
                 put_off(trajectory, 0.0, None)
-                pause(run_row, str(failure))
+                pause(run, str(failure))
         elif trajectory.failures < MAX_TRIES:
             delay = backoff(trajectory.failures, failure.retry_after)
             put_off(trajectory, delay, f"the model: {failure}")
         elif _answered_since_first_failure(session, trajectory, request.attempt_index):
-            end(session, trajectory, TrajectoryOutcome.INFRASTRUCTURE, f"after {MAX_TRIES} tries: {failure}")
+            end(session, trajectory, run, TrajectoryOutcome.INFRASTRUCTURE, f"after {MAX_TRIES} tries: {failure}")
         else:
             put_off(trajectory, 0.0, None)
             trajectory.failures = 0
-            pause(run_row, f"the model did not answer in {MAX_TRIES} tries: {failure}")
+            pause(run, f"the model did not answer in {MAX_TRIES} tries: {failure}")
         return ()
 
 

@@ -3,19 +3,17 @@
 from app.db.models import RunStatus, TrajectoryOutcome
 from app.db.session import Database
 from app.services.claim import Claim, fenced
-from app.services.steps.transitions import MAX_TRIES, Wakes, backoff, end, lock_run, put_off
+from app.services.steps.transitions import MAX_TRIES, Wakes, backoff, end, put_off
 
 
 def put_off_failed(db: Database, claim: Claim, reason: str) -> Wakes:
     """Put the step off; after MAX_TRIES failures in a row, censor its trajectory with the reason."""
     with db.write() as session:
-        trajectory = fenced(session, claim)
-        if lock_run(session, claim.run_id).status == RunStatus.CANCELLED:
-            end(session, trajectory, TrajectoryOutcome.CANCELLED, None)
-            return ()
+        trajectory, run = fenced(session, claim)
+        if run.status == RunStatus.CANCELLED:
+            return end(session, trajectory, run, TrajectoryOutcome.CANCELLED, None)
         trajectory.failures += 1
-        if trajectory.failures < MAX_TRIES:
-            put_off(trajectory, backoff(trajectory.failures, None), reason)
-        else:
-            end(session, trajectory, TrajectoryOutcome.INFRASTRUCTURE, f"after {MAX_TRIES} tries: {reason}")
+        if trajectory.failures == MAX_TRIES:
+            return end(session, trajectory, run, TrajectoryOutcome.INFRASTRUCTURE, f"after {MAX_TRIES} tries: {reason}")
+        put_off(trajectory, backoff(trajectory.failures, None), reason)
         return ()

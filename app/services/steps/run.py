@@ -53,12 +53,11 @@ def run(db: Database, claim: Claim, judge: Judge) -> Wakes:
 
     def commit() -> Wakes:
         with db.write() as session:
-            trajectory = fenced(session, claim)
-            stored = session.get_one(Attempt, attempt.id)
-            text = session.get_one(Transcript, attempt.id)
-            store_judgement(stored, text, judgement)
-            text.feedback = feedback(judgement, situation.policy.disclosure)
-            return proceed(session, trajectory, [*situation.attempts[:-1], stored], situation)
+            trajectory, run_row = fenced(session, claim)
+            session.add_all((attempt, transcript))
+            store_judgement(attempt, transcript, judgement)
+            transcript.feedback = feedback(judgement, situation.policy.disclosure)
+            return proceed(session, trajectory, run_row, situation.attempts, situation)
 
     return persistently(commit)
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from sqlalchemy import select
+from sqlalchemy import bindparam, select
 from sqlalchemy.orm import joinedload, undefer
 
 from app.db.models import Attempt, BuggyProgramRow, ModelEndpoint, ProblemRow, Run, Trajectory, Transcript
@@ -19,6 +19,23 @@ from app.domain.protocol.policy import Protocol
 from app.domain.protocol.prompts import Exchange, conversation, disclosed_tests, request_seed
 from app.domain.verdicts import Verdict
 from app.services.claim import Claim
+
+# Made once: building the statements anew takes longer than running them.
+_TRAJECTORY = (
+    select(Trajectory)
+    .where(Trajectory.id == bindparam("trajectory"))
+    .options(
+        joinedload(Trajectory.run)
+        .joinedload(Run.endpoint)
+        .options(undefer(ModelEndpoint.api_key), undefer(ModelEndpoint.script))
+    )
+)
+_ATTEMPTS = (
+    select(Attempt, Transcript)
+    .join(Transcript, Transcript.attempt_id == Attempt.id)
+    .where(Attempt.trajectory_id == bindparam("trajectory"))
+    .order_by(Attempt.attempt_index)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,23 +63,10 @@ def read_situation(db: Database, claim: Claim) -> Situation:
     Raises LeaseLost where another worker has taken the step over: the attempts may have moved on.
     """
     with db.read() as session:
-        trajectory = session.scalars(
-            select(Trajectory)
-            .where(Trajectory.id == claim.trajectory_id)
-            .options(
-                joinedload(Trajectory.run)
-                .joinedload(Run.endpoint)
-                .options(undefer(ModelEndpoint.api_key), undefer(ModelEndpoint.script))
-            )
-        ).one()
+        trajectory = session.scalars(_TRAJECTORY, {"trajectory": claim.trajectory_id}).one()
         if trajectory.lease_number != claim.lease_number or trajectory.lease_expires_at is None:
             raise LeaseLost(f"lease {claim.lease_number} of trajectory {claim.trajectory_id} is no longer held")
-        rows = session.execute(
-            select(Attempt, Transcript)
-            .join(Transcript, Transcript.attempt_id == Attempt.id)
-            .where(Attempt.trajectory_id == trajectory.id)
-            .order_by(Attempt.attempt_index)
-        ).all()
+        rows = session.execute(_ATTEMPTS, {"trajectory": claim.trajectory_id}).all()
     problem, tests_hash = _problem(db, trajectory.problem_id)
     buggy_id = trajectory.buggy_program_id
     return Situation(

@@ -30,7 +30,7 @@ Wakes = Sequence[WorkerKind]
 """Kinds of worker that have something to do once the step is committed."""
 
 
-def proceed(session: Session, trajectory: Trajectory, attempts: list[Attempt], situation: Situation) -> Wakes:
+def proceed(session: Session, trajectory: Trajectory, run: Run, attempts: list[Attempt], situation: Situation) -> Wakes:
     """Set what the rules say comes next, and give the lease back."""
     trajectory.failures = 0
     trajectory.lease_expires_at = None
@@ -39,11 +39,9 @@ def proceed(session: Session, trajectory: Trajectory, attempts: list[Attempt], s
     if isinstance(decision, Stop):
         if decision.outcome is Outcome.SOLVED:
             trajectory.solved_at = attempts[-1].attempt_index
-        end(session, trajectory, TrajectoryOutcome(decision.outcome), None)
-        return ()
-    if lock_run(session, trajectory.run_id).status == RunStatus.CANCELLED:
-        end(session, trajectory, TrajectoryOutcome.CANCELLED, None)
-        return ()
+        return end(session, trajectory, run, TrajectoryOutcome(decision.outcome), None)
+    if run.status == RunStatus.CANCELLED:
+        return end(session, trajectory, run, TrajectoryOutcome.CANCELLED, None)
     step = Step.ASK if isinstance(decision, Ask) else Step.RUN
     return (make_due(trajectory, step, situation.endpoint),)
 
@@ -58,19 +56,24 @@ def make_due(trajectory: Trajectory, step: Step, endpoint: ModelEndpoint) -> Wor
     return worker
 
 
-def end(session: Session, trajectory: Trajectory, outcome: TrajectoryOutcome, reason: str | None) -> None:
-    """End a trajectory and, with the last one, its run: counted in this transaction, under the run's lock."""
+def end(session: Session, trajectory: Trajectory, run: Run, outcome: TrajectoryOutcome, reason: str | None) -> Wakes:
+    """End a trajectory and, with the last one, its run (locked by the caller): counted in this transaction.
+
+    Its place is free then for a trajectory of the run that has not begun: who asks for that one is to be woken.
+    """
     trajectory.outcome = outcome
     trajectory.outcome_reason = reason
     trajectory.step = trajectory.worker = trajectory.due_at = trajectory.lease_expires_at = None
     trajectory.waiting_for = None
-    run_row = lock_run(session, trajectory.run_id)
-    run_row.trajectories_ended += 1
-    if run_row.trajectories_ended == run_row.trajectories_total:
-        run_row.finished_at = datetime.now(UTC)
-        if run_row.status != RunStatus.CANCELLED:
-            run_row.status = RunStatus.COMPLETED
-            run_row.status_reason = None
+    run.trajectories_ended += 1
+    if run.trajectories_ended == run.trajectories_total:
+        run.finished_at = datetime.now(UTC)
+        if run.status != RunStatus.CANCELLED:
+            run.status = RunStatus.COMPLETED
+            run.status_reason = None
+    waiting = select(Trajectory.worker).where(Trajectory.run_id == run.id, Trajectory.lease_number == 0)
+    worker = session.scalar(waiting.where(Trajectory.outcome.is_(None)).limit(1))
+    return () if worker is None else (WorkerKind(worker),)
 
 
 def backoff(failures: int, retry_after: float | None) -> float:
@@ -87,11 +90,11 @@ def put_off(trajectory: Trajectory, seconds: float, waiting_for: str | None) -> 
     trajectory.waiting_for = waiting_for
 
 
-def pause(run_row: Run, reason: str) -> None:
+def pause(run: Run, reason: str) -> None:
     """Stop handing out steps of a running run until a person resumes it."""
-    if run_row.status == RunStatus.RUNNING:
-        run_row.status = RunStatus.PAUSED
-        run_row.status_reason = reason
+    if run.status == RunStatus.RUNNING:
+        run.status = RunStatus.PAUSED
+        run.status_reason = reason
 
 
 def lock_run(session: Session, run_id: int) -> Run:
