@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 
 from pydantic import TypeAdapter
-from pydantic_core import PydanticSerializationError
 from sqlalchemy import func, select
 from sqlalchemy.exc import IntegrityError
 
@@ -124,7 +123,7 @@ def _storable_problem(problem: Problem) -> bool:
     """Whether every text fits into its column. Values of tests always do: the codec escapes them."""
     try:
         _PROBLEM.dump_json(problem)
-    except PydanticSerializationError:
+    except ValueError:  # PydanticSerializationError, which only pydantic's inner package exports
         return False
     keys = (problem.key, problem.title, problem.difficulty or "", *(buggy.key for buggy in problem.buggy_programs))
     return all(map(_storable, keys))

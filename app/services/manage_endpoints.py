@@ -101,8 +101,11 @@ def _check(request: EndpointRequest) -> None:
         raise InputError(f"concurrency: must be between 1 and {MAX_CONCURRENCY}")
     if not 0 < request.timeout_seconds < math.inf:
         raise InputError("timeout: must be a positive number of seconds")
-    if any(price is not None and not 0 <= price < math.inf for price in (request.price_input, request.price_output)):
-        raise InputError("price: must be a number, and not negative")
+    prices = [price for price in (request.price_input, request.price_output) if price is not None]
+    if not all(price >= 0 for price in prices):
+        raise InputError("price: must not be negative")
+    if math.inf in prices:
+        raise InputError("price: must be a finite number")
     sampling = request.sampling
     if sampling.temperature is not None and not 0 <= sampling.temperature <= 2:
         raise InputError("temperature: must be between 0 and 2")

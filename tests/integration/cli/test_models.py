@@ -62,8 +62,8 @@ REFUSED = {
     "max-tokens": (["--max-tokens", "0"], "maximum tokens: must be at least 1"),
     "concurrency": (["--concurrency", "9" * 30], "concurrency: must be between 1 and 1000"),
     "timeout": (["--timeout", "inf"], "timeout: must be a positive number of seconds"),
-    "price": (["--price-input", "-1"], "price: must be a number, and not negative"),
-    "endless price": (["--price-output", "inf"], "price: must be a number, and not negative"),
+    "price": (["--price-input", "-1"], "price: must not be negative"),
+    "endless price": (["--price-output", "inf"], "price: must be a finite number"),
     "key not set": (["--api-key-env", "NO_SUCH"], "--api-key-env: the environment variable NO_SUCH is not set"),
     "key of two lines": (["--api-key-env", "TWO_LINES"], "API key: must be printable ASCII characters"),
 }
