@@ -23,7 +23,7 @@ class SandboxChoice(StrEnum):
 class Settings(BaseSettings):
     """All that differs between installations. Defaults are those of one machine, without services."""
 
-    model_config = SettingsConfigDict(env_prefix="HALFLIFE_", extra="forbid")
+    model_config = SettingsConfigDict(env_prefix="HALFLIFE_", env_ignore_empty=True, extra="forbid")
 
     home: Path = Field(default_factory=lambda: Path.home() / ".halflife")
     """Where the embedded database, queue and secret key live."""

@@ -84,7 +84,7 @@ def measure(settings: Settings) -> Result:
     queue = Queue(make_celery(settings))
     sandbox = open_sandbox(settings.execute_slots)
     problems = tuple(addition(f"p{i}") for i in range(PROBLEMS))
-    sandbox_ms = _sandbox_ms(sandbox)
+    host_ms = _host_ms(sandbox)
     stored = import_problem_set(
         db, sandbox, ProblemSet("bench", "native", problems), slots=2, progress=lambda _done, _total: None
     )
@@ -94,13 +94,13 @@ def measure(settings: Settings) -> Result:
         sequential = _run(group, db, queue, settings, stored.problem_set_id, in_flight=1)
         with db.read() as session:
             rows = session.execute(
-                select(Attempt.judged_at, Attempt.latency_ms)
+                select(Attempt.judged_at, Attempt.latency_ms, Attempt.wall_ms)
                 .join(Trajectory, Trajectory.id == Attempt.trajectory_id)
                 .where(Trajectory.run_id == sequential)
                 .order_by(Attempt.judged_at)
             ).all()
         overhead = [
-            (row.judged_at - before.judged_at).total_seconds() * 1000 - row.latency_ms - sandbox_ms
+            (row.judged_at - before.judged_at).total_seconds() * 1000 - row.latency_ms - row.wall_ms - host_ms
             for before, row in itertools.pairwise(rows)
         ]
         busy = _run(group, db, queue, settings, stored.problem_set_id, in_flight=32)
@@ -110,19 +110,21 @@ def measure(settings: Settings) -> Result:
             raise KeyboardInterrupt  # the group stopped watching because somebody pressed Ctrl-C
         total = (run.finished_at - run.created_at).total_seconds() * 1000
     db.close()
-    return Result(overhead, sandbox_ms, total / (PROBLEMS * ATTEMPTS))
+    return Result(overhead, host_ms + statistics.median(row.wall_ms for row in rows), total / (PROBLEMS * ATTEMPTS))
 
 
-def _sandbox_ms(sandbox: Sandbox) -> float:
-    """Median time of one execution, on its own and as the worker sees it."""
+def _host_ms(sandbox: Sandbox) -> float:
+    """Median time that judging takes beside the execution itself (`wall_ms`): preparing, sending, comparing."""
     problem = addition("alone")
     judge = Judge(sandbox)
-    times = []
+    beside = []
     for _ in range(50):
         started = time.perf_counter()
-        judge.judge(problem.reference, tests=problem.tests, entry_point=problem.entry_point, limits=problem.limits)
-        times.append((time.perf_counter() - started) * 1000)
-    return statistics.median(times)
+        judgement = judge.judge(
+            problem.reference, tests=problem.tests, entry_point=problem.entry_point, limits=problem.limits
+        )
+        beside.append((time.perf_counter() - started) * 1000 - judgement.wall_ms)
+    return statistics.median(beside)
 
 
 def _run(group: Group, db: Database, queue: Queue, settings: Settings, problem_set: int, in_flight: int) -> int:

@@ -85,6 +85,8 @@ def make_celery(settings: Settings) -> Celery:
     )
     if settings.broker_url is not None:
         app.conf.broker_url = settings.broker_url
+        # A page that starts a run must not wait for a broker that is away: the sweep finds the work.
+        app.conf.broker_transport_options = {"max_retries": 1, "interval_start": 0, "interval_max": 0.1}
     else:
         folder = _queue_folder(settings.home)
         app.conf.broker_url = f"{_SCHEME}://localhost"

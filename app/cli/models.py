@@ -10,7 +10,7 @@ from app.cli.installation import JsonFlag, emit, installation
 from app.db.models import ModelEndpoint
 from app.domain.errors import InputError
 from app.domain.ports import Sampling
-from app.services.manage_endpoints import EndpointRequest, add_endpoint, ensure_repair_search
+from app.services.manage_endpoints import DEFAULT_TIMEOUT_SECONDS, EndpointRequest, add_endpoint, ensure_repair_search
 
 app = typer.Typer(help="Models: endpoints to ask.", no_args_is_help=True)
 
@@ -27,7 +27,7 @@ def add(
     top_p: Annotated[float | None, typer.Option()] = None,
     max_tokens: Annotated[int, typer.Option()] = 1024,
     concurrency: Annotated[int, typer.Option(help="Requests at once.")] = 4,
-    timeout: Annotated[float, typer.Option(help="Seconds for one request.")] = 600.0,
+    timeout: Annotated[float, typer.Option(help="Seconds for one request.")] = DEFAULT_TIMEOUT_SECONDS,
     price_input: Annotated[float | None, typer.Option(help="Per million prompt tokens; unknown when left out.")] = None,
     price_output: Annotated[float | None, typer.Option(help="Per million completion tokens.")] = None,
     as_json: JsonFlag = False,

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from sqlalchemy import ColumnElement, ScalarSelect, and_, bindparam, exists, func, or_, select, text, tuple_, update
-from sqlalchemy.orm import Session
+from sqlalchemy import ColumnElement, ScalarSelect, and_, bindparam, func, or_, select, text, tuple_, update
+from sqlalchemy.orm import Session, aliased
 
 from app.db.base import UtcDateTime
 from app.db.models import ModelEndpoint, Run, RunStatus, Trajectory
@@ -28,33 +28,40 @@ _IS_DUE = and_(
 )
 _IS_HELD = and_(Trajectory.worker == _KIND, Trajectory.lease_expires_at > _NOW)
 _IS_BEGUN = Trajectory.lease_number > 0
-_DUE = (
-    select(Trajectory.id).join(Run, Run.id == Trajectory.run_id).where(Run.status == RunStatus.RUNNING.value, _IS_DUE)
+_COUNT_DUE = (
+    select(func.count(Trajectory.id))
+    .join(Run, Run.id == Trajectory.run_id)
+    .where(Run.status == RunStatus.RUNNING.value, _IS_DUE)
 )
-_ANY_DUE = select(exists(_DUE))
-_COUNT_DUE = select(func.count()).select_from(_DUE.subquery())
 
 
-def _count_of_run(condition: ColumnElement[bool]) -> ScalarSelect[int]:
+def _of_run(condition: ColumnElement[bool]) -> ScalarSelect[int]:
     return select(func.count()).where(Trajectory.run_id == Run.id, condition).correlate(Run).scalar_subquery()
 
 
-_IN_FLIGHT = _count_of_run(_IS_HELD)
-_UNDER_WAY = _count_of_run(and_(_IS_BEGUN, Trajectory.outcome.is_(None)))
-_RUNS_IN_TURN = (
-    select(Run.id, Run.endpoint_id, (Run.max_in_flight > _UNDER_WAY).label("may_begin"))
-    .where(
-        Run.status == RunStatus.RUNNING.value, exists(select(Trajectory.id).where(Trajectory.run_id == Run.id, _IS_DUE))
-    )
-    .order_by(_IN_FLIGHT, Run.last_claimed_at.asc().nulls_first(), Run.id)
+def _has(*conditions: ColumnElement[bool]) -> ColumnElement[bool]:
+    return select(Trajectory.id).where(Trajectory.run_id == Run.id, *conditions).correlate(Run).exists()
+
+
+_sibling = aliased(Run)
+_REQUESTS_AT_ENDPOINT = (
+    select(func.count())
+    .select_from(Trajectory)
+    .join(_sibling, _sibling.id == Trajectory.run_id)
+    .where(_sibling.endpoint_id == ModelEndpoint.id, _IS_HELD)
+    .correlate(ModelEndpoint)
+    .scalar_subquery()
 )
-_BUSY_ENDPOINTS = (
-    select(Run.endpoint_id)
-    .join(Trajectory, Trajectory.run_id == Run.id)
-    .join(ModelEndpoint, ModelEndpoint.id == Run.endpoint_id)
-    .where(_IS_HELD)
-    .group_by(Run.endpoint_id, ModelEndpoint.concurrency)
-    .having(func.count() >= ModelEndpoint.concurrency)
+_MAY_BEGIN = _of_run(and_(_IS_BEGUN, Trajectory.outcome.is_(None))) < Run.max_in_flight
+_IS_CLAIMABLE = and_(
+    Run.status == RunStatus.RUNNING.value,
+    or_(_has(_IS_DUE, _IS_BEGUN), and_(_MAY_BEGIN, _has(_IS_DUE))),
+    or_(_KIND.is_not_distinct_from(WorkerKind.EXECUTE.value), ModelEndpoint.concurrency > _REQUESTS_AT_ENDPOINT),
+)
+_CLAIMABLE_RUNS = select(Run.id).join(ModelEndpoint, ModelEndpoint.id == Run.endpoint_id).where(_IS_CLAIMABLE)
+_ANY_CLAIMABLE = select(_CLAIMABLE_RUNS.exists())
+_RUNS_IN_TURN = _CLAIMABLE_RUNS.add_columns(_MAY_BEGIN.label("may_begin")).order_by(
+    _of_run(_IS_HELD), Run.last_claimed_at.asc().nulls_first(), Run.id
 )
 _NEXT_BEGUN = (
     select(Trajectory)
@@ -100,10 +107,9 @@ def claim_due(db: Database, kind: WorkerKind, n: int, lease_seconds: float) -> l
     they finish one after the other, partial results are whole, and a server that caches prompts sees each
     conversation grow. An endpoint never gets more requests at once than its own limit.
     """
-    with db.read() as session:
-        # Most wake-ups find nothing; they must not queue for the write lock.
-        if not session.scalar(_ANY_DUE, _at(kind, _now())):
-            return []
+    # Most wake-ups find nothing; they must not queue for the write lock.
+    if not any_claimable(db, kind):
+        return []
     with db.write() as session:
         if not db.sqlite:
             session.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _CLAIM_LOCK[kind]})
@@ -112,6 +118,12 @@ def claim_due(db: Database, kind: WorkerKind, n: int, lease_seconds: float) -> l
         while len(claims) < n and (claim := _claim_one(session, kind, now, lease_seconds)):
             claims.append(claim)
         return claims
+
+
+def any_claimable(db: Database, kind: WorkerKind) -> bool:
+    """Whether a worker could claim a step of `kind` now, within every limit."""
+    with db.read() as session:
+        return bool(session.scalar(_ANY_CLAIMABLE, _at(kind, _now())))
 
 
 def renew(db: Database, claims: Sequence[Claim], lease_seconds: float) -> None:
@@ -140,12 +152,12 @@ def fenced(session: Session, claim: Claim) -> tuple[Trajectory, Run]:
 
 
 def due_count(session: Session, kind: WorkerKind) -> int:
-    """Steps of `kind` that a worker could claim now, limits aside."""
+    """Steps of `kind` that are due, limits aside."""
     return session.scalar(_COUNT_DUE, _at(kind, _now())) or 0
 
 
 def _claim_one(session: Session, kind: WorkerKind, now: datetime, lease_seconds: float) -> Claim | None:
-    for run_id, may_begin in _runs_in_turn(session, kind, now):
+    for run_id, may_begin in session.execute(_RUNS_IN_TURN, _at(kind, now)).all():
         trajectory = session.scalar(_NEXT if may_begin else _NEXT_BEGUN, {"run": run_id, **_at(kind, now)})
         if trajectory is None or trajectory.step is None:
             continue
@@ -158,15 +170,6 @@ def _claim_one(session: Session, kind: WorkerKind, now: datetime, lease_seconds:
         session.flush()
         return Claim(trajectory.id, run_id, Step(trajectory.step), trajectory.lease_number)
     return None
-
-
-def _runs_in_turn(session: Session, kind: WorkerKind, now: datetime) -> list[tuple[int, bool]]:
-    """Runs that have a due step, in the order in which they are to be served, and whether each may begin another."""
-    rows = session.execute(_RUNS_IN_TURN, _at(kind, now)).all()
-    if kind is not WorkerKind.GENERATE or not rows:
-        return [(row.id, row.may_begin) for row in rows]
-    busy = set(session.scalars(_BUSY_ENDPOINTS, _at(kind, now)))
-    return [(row.id, row.may_begin) for row in rows if row.endpoint_id not in busy]
 
 
 def _at(kind: WorkerKind, now: datetime) -> dict[str, object]:

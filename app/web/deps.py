@@ -8,10 +8,8 @@ from fastapi import Depends, Path, Request
 from app.adapters.queue import Queue
 from app.adapters.vault import Vault
 from app.config import Settings
+from app.db.base import LARGEST_ID
 from app.db.session import Database
-
-LARGEST_ID = 2**31 - 1
-"""Ids are 32-bit on both databases; a larger number names nothing and would be refused by the driver."""
 
 RowId = Annotated[int, Path(ge=1, le=LARGEST_ID)]
 

@@ -9,13 +9,13 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
+from app.db.base import LARGEST_ID
 from app.db.models import EndpointKind
 from app.domain.errors import InputError
 from app.domain.ports import Sampling
 from app.domain.protocol.policy import Disclosure, History, Protocol, Start, StopOn
 from app.services.manage_endpoints import DEFAULT_TIMEOUT_SECONDS, EndpointRequest
 from app.services.submit_run import DEFAULT_IN_FLIGHT, RunRequest
-from app.web.deps import LARGEST_ID
 
 Choice = TypeVar("Choice", bound=StrEnum)
 Value = TypeVar("Value")

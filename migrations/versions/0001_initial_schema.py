@@ -207,7 +207,7 @@ def upgrade() -> None:
         sa.Column("sandbox", sa.String(), nullable=True),
         sa.Column("judge_version", sa.Integer(), nullable=True),
         sa.CheckConstraint(
-            "verdict IS NULL OR verdict <> 'AC' OR (cases_total > 0 AND cases_run = cases_total AND cases_passed = cases_total)",
+            "verdict IS NULL OR verdict <> 'AC' OR (coalesce(cases_total, 0) > 0 AND coalesce(cases_run, -1) = cases_total AND coalesce(cases_passed, -1) = cases_total)",
             name=op.f("ck_attempts_accepted_means_every_case"),
         ),
         sa.ForeignKeyConstraint(["trajectory_id"], ["trajectories.id"], name=op.f("fk_attempts_trajectory_id")),

@@ -18,8 +18,9 @@ class Attempt(Base):
     __table_args__ = (
         UniqueConstraint("trajectory_id", "attempt_index"),
         CheckConstraint(
-            "verdict IS NULL OR verdict <> 'AC' OR"
-            " (cases_total > 0 AND cases_run = cases_total AND cases_passed = cases_total)",
+            # Written so that NULL counts fail it: a CHECK that is neither true nor false passes.
+            "verdict IS NULL OR verdict <> 'AC' OR (coalesce(cases_total, 0) > 0"
+            " AND coalesce(cases_run, -1) = cases_total AND coalesce(cases_passed, -1) = cases_total)",
             name="accepted_means_every_case",
         ),
     )

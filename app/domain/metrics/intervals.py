@@ -2,8 +2,7 @@
 
 import math
 from dataclasses import dataclass
-
-from scipy.stats import norm
+from statistics import NormalDist
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +42,7 @@ def wilson(successes: int, n: int, *, confidence: float = 0.95) -> Proportion:
         raise ValueError(f"{successes} successes of {n} are not a proportion")
     if n == 0:
         return Proportion(0, 0, None, None, None)
-    z = float(norm.ppf((1 + confidence) / 2))
+    z = NormalDist().inv_cdf((1 + confidence) / 2)
     p = successes / n
     centre = p + z * z / (2 * n)
     spread = z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))

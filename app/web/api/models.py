@@ -5,11 +5,12 @@ from typing import Self
 from fastapi import APIRouter
 from pydantic import BaseModel, Field, SecretStr
 
+from app.db.base import LARGEST_ID
 from app.db.models import EndpointKind
 from app.db.queries.endpoints import EndpointRow, list_endpoints
 from app.domain.ports import Sampling
 from app.services.manage_endpoints import DEFAULT_TIMEOUT_SECONDS, EndpointRequest, add_endpoint
-from app.web.deps import LARGEST_ID, State
+from app.web.deps import State
 
 router = APIRouter(prefix="/api/models", tags=["models"])
 

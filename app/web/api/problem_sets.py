@@ -6,9 +6,10 @@ from typing import Annotated, Self
 from fastapi import APIRouter, Query
 from pydantic import BaseModel
 
+from app.db.base import LARGEST_ID
 from app.db.models import ProblemSetRow
 from app.db.queries import problem_sets as queries
-from app.web.deps import LARGEST_ID, RowId, State
+from app.web.deps import RowId, State
 
 router = APIRouter(prefix="/api/problem-sets", tags=["problem sets"])
 

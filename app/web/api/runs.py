@@ -6,12 +6,13 @@ from typing import Annotated, Self
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 
+from app.db.base import LARGEST_ID
 from app.db.queries import runs as queries
 from app.db.queries.decay_counts import RunSummary, run_summary
 from app.domain.protocol.policy import MAX_ATTEMPTS, Disclosure, History, Protocol, Start, StopOn
 from app.services.control_run import cancel_run, resume_run
 from app.services.submit_run import DEFAULT_IN_FLIGHT, RunRequest, submit_run
-from app.web.deps import LARGEST_ID, AppState, RowId, State
+from app.web.deps import AppState, RowId, State
 from app.web.forms import LARGEST_COUNT, MOST_IN_FLIGHT
 from app.web.waking import wake_resumed, wake_run
 

@@ -4,9 +4,10 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 
+from app.db.base import LARGEST_ID
 from app.db.queries import problem_sets as queries
 from app.domain.problems import CaseTests
-from app.web.deps import LARGEST_ID, RowId, State
+from app.web.deps import RowId, State
 from app.web.rendering import render
 
 router = APIRouter(prefix="/problem-sets")

@@ -5,12 +5,13 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
+from app.db.base import LARGEST_ID
 from app.db.queries import run as queries
 from app.db.queries.decay_counts import decay_counts
 from app.services.control_run import cancel_run, resume_run
 from app.web import charts, wording
 from app.web.commands import create_command
-from app.web.deps import LARGEST_ID, AppState, RowId, State
+from app.web.deps import AppState, RowId, State
 from app.web.marks import OUTCOME_FILTERS
 from app.web.rendering import render
 from app.web.waking import wake_resumed

@@ -5,11 +5,12 @@ from typing import Annotated
 from fastapi import APIRouter, Form, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
+from app.db.base import LARGEST_ID
 from app.db.models import RunStatus
 from app.db.queries import runs as queries
 from app.domain.errors import ConflictError, InputError, NotFoundError
 from app.services.submit_run import submit_run
-from app.web.deps import LARGEST_ID, AppState, State
+from app.web.deps import AppState, State
 from app.web.forms import RUN_FIELDS, FieldErrors, RunForm, read_run
 from app.web.rendering import render
 from app.web.waking import wake_run

@@ -102,9 +102,11 @@ def test_a_problem_set_in_use_cannot_be_removed(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize(
-    ("passed", "run", "total"), [(2, 3, 3), (3, 3, 4), (2, 2, 3), (0, 0, 0), (-1, -1, -1)], ids=str
+    ("passed", "run", "total"),
+    [(2, 3, 3), (3, 3, 4), (2, 2, 3), (0, 0, 0), (-1, -1, -1), (None, None, None), (None, 3, 3), (3, None, 3)],
+    ids=str,
 )
-def test_accepted_means_every_case(engine: Engine, passed: int, run: int, total: int) -> None:
+def test_accepted_means_every_case(engine: Engine, passed: int | None, run: int | None, total: int | None) -> None:
     problems = store_problems(engine.database, engine.sandbox, ["a"])
     model = store_script(engine.database, engine.home, {"default": "I do not know."})
     run_id = engine.submit(problems, model, attempts=1)
