@@ -8,11 +8,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from sqlite3 import Connection as SqliteConnection
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import ArgumentError, DatabaseError, DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import ConnectionPoolEntry
 
@@ -23,6 +24,8 @@ T = TypeVar("T")
 BUSY_SECONDS = 20
 """How long a writer waits for its turn on SQLite before it gives up; transactions here take milliseconds."""
 
+_POOL: dict[str, Any] = {"pool_size": 20, "max_overflow": 40}
+"""A session a thread: 16 threads of a generate worker and two more, or the 40 in which pages are made."""
 _BAD_URL = "HALFLIFE_DATABASE_URL: must be an address such as postgresql+psycopg://user@host/database"
 
 
@@ -32,24 +35,25 @@ class Database:
     Raises InputError where `url` is no address of a database that can be used.
     """
 
-    def __init__(self, url: str, *, pool_size: int = 20) -> None:
+    def __init__(self, url: str) -> None:
         self.sqlite = url.startswith("sqlite:")
         if not self.sqlite and not url.startswith("postgresql+psycopg:"):
             raise InputError(_BAD_URL)
         try:
-            self._open(url, pool_size)
+            self._open(url)
         except (ArgumentError, ValueError) as error:
             raise InputError(_BAD_URL) from error
         self.writer: Engine = self.engine.execution_options(begin_immediate=True)
         """The same engine; its transactions take SQLite's write lock when they begin."""
 
-    def _open(self, url: str, pool_size: int) -> None:
+    def _open(self, url: str) -> None:
         if self.sqlite:
-            self.engine: Engine = create_engine(url, connect_args={"timeout": BUSY_SECONDS, "check_same_thread": False})
+            connect_args = {"timeout": BUSY_SECONDS, "check_same_thread": False}
+            self.engine: Engine = create_engine(url, connect_args=connect_args, **_POOL)
             event.listen(self.engine, "connect", _configure_sqlite)
             event.listen(self.engine, "begin", _begin_sqlite)
         else:
-            self.engine = create_engine(url, pool_size=pool_size, max_overflow=pool_size, pool_pre_ping=True)
+            self.engine = create_engine(url, pool_pre_ping=True, **_POOL)
 
     @contextmanager
     def read(self) -> Iterator[Session]:
@@ -98,6 +102,8 @@ def storage_errors() -> Iterator[None]:
         yield
     except (OperationalError, InterfaceError) as error:
         raise StorageError(_plain(error)) from error
+    except PoolTimeoutError as error:
+        raise StorageError("every connection to the database is in use: try again in a moment") from error
     except DBAPIError as error:
         # SQLite says DatabaseError itself, none of its kinds, for a file that is damaged or no database.
         if error.connection_invalidated or type(error) is DatabaseError:

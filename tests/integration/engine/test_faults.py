@@ -14,7 +14,6 @@ from app.domain.ports import Sandbox
 from app.domain.work import WorkerKind
 from app.services.claim import claim_due
 from tests.fixtures.engine import RIGHT, WRONG, requests_sent, store_problems, store_script
-from tests.fixtures.services import PostgresServer, RedisServer
 from tests.fixtures.stack import Stack
 
 KEYS = ["a", "b", "c", "d"]
@@ -97,26 +96,17 @@ def test_messages_that_never_come(stack: Stack, sandbox: Sandbox) -> None:
     check_whole(stack, run_id)
 
 
-@pytest.mark.parametrize("stack", ["patient team"], indirect=True)
-def test_postgresql_restarted(stack: Stack, sandbox: Sandbox, postgres_server: PostgresServer) -> None:
+@pytest.mark.parametrize(
+    ("stack", "server"), [("patient team", "postgres_server"), ("team", "redis_server")], indirect=["stack"]
+)
+def test_a_server_restarted(stack: Stack, sandbox: Sandbox, server: str, request: pytest.FixtureRequest) -> None:
     run_id = start_run(stack, sandbox, latency=0.5)
     for kind in WorkerKind:
         stack.start_worker(kind)
     stack.wait_for(lambda: len(requests_sent(stack.settings.home)) >= 2)
-    postgres_server.restart()
+    request.getfixturevalue(server).restart()
     stack.wait_completed(run_id)
     # A reply that arrived while the database was away is kept and stored when it is back.
-    check_whole(stack, run_id)
-
-
-@pytest.mark.parametrize("stack", ["team"], indirect=True)
-def test_redis_restarted(stack: Stack, sandbox: Sandbox, redis_server: RedisServer) -> None:
-    run_id = start_run(stack, sandbox, latency=0.5)
-    for kind in WorkerKind:
-        stack.start_worker(kind)
-    stack.wait_for(lambda: len(requests_sent(stack.settings.home)) >= 2)
-    redis_server.restart()
-    stack.wait_completed(run_id)
     check_whole(stack, run_id)
 
 
