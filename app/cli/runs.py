@@ -48,6 +48,8 @@ def create(
     stop_on: Annotated[StopOn, typer.Option(help="Which tests end a trajectory.")] = StopOn.ALL,
     history: Annotated[History, typer.Option(help="How much of the conversation is sent.")] = History.FULL,
     seed: Annotated[int, typer.Option()] = 0,
+    cpu_seconds: Annotated[float | None, typer.Option(help="CPU limit; each problem's own when left out.")] = None,
+    memory_mb: Annotated[int | None, typer.Option(help="Memory limit; each problem's own when left out.")] = None,
     problem: Annotated[list[str] | None, typer.Option(help="Key of one problem; may be repeated.")] = None,
     budget_tokens: Annotated[int | None, typer.Option(help="Stop before more tokens than this are used.")] = None,
     budget_cost: Annotated[float | None, typer.Option(help="The same for money.")] = None,
@@ -60,7 +62,14 @@ def create(
 ) -> None:
     """Start a run. With --wait, the exit code is 0 when it completed."""
     protocol = Protocol(
-        start=start, attempts=attempts, disclosure=disclosure, stop_on=stop_on, history=history, seed=seed
+        start=start,
+        attempts=attempts,
+        disclosure=disclosure,
+        stop_on=stop_on,
+        history=history,
+        cpu_seconds=cpu_seconds,
+        memory_mb=memory_mb,
+        seed=seed,
     )
     with installation() as opened:
         ensure_repair_search(opened.db, opened.vault)

@@ -12,6 +12,10 @@ def create_command(head: RunHead) -> str:
     words += ["--problems", f"{head.problem_set.name}@{head.problem_set.version}", "--model", head.endpoint.name]
     words += ["--start", policy.start, "--attempts", str(policy.attempts), "--disclosure", policy.disclosure]
     words += ["--stop-on", policy.stop_on, "--history", policy.history, "--seed", str(policy.seed)]
+    if policy.cpu_seconds is not None:
+        words += ["--cpu-seconds", f"{policy.cpu_seconds:g}"]
+    if policy.memory_mb is not None:
+        words += ["--memory-mb", str(policy.memory_mb)]
     words += ["--in-flight", str(run.max_in_flight)]
     for key in run.subset or ():
         words += ["--problem", key]

@@ -13,7 +13,16 @@ from app.db.base import LARGEST_ID
 from app.db.models import EndpointKind
 from app.domain.errors import InputError
 from app.domain.ports import Sampling
-from app.domain.protocol.policy import Disclosure, History, Protocol, Start, StopOn
+from app.domain.protocol.policy import (
+    MAX_CPU_SECONDS,
+    MAX_MEMORY_MB,
+    MIN_MEMORY_MB,
+    Disclosure,
+    History,
+    Protocol,
+    Start,
+    StopOn,
+)
 from app.services.manage_endpoints import DEFAULT_TIMEOUT_SECONDS, EndpointRequest
 from app.services.submit_run import DEFAULT_IN_FLIGHT, RunRequest
 
@@ -39,6 +48,8 @@ class RunForm(BaseModel):
     stop_on: str = StopOn.ALL.value
     history: str = History.FULL.value
     seed: str = "0"
+    cpu_seconds: str = ""
+    memory_mb: str = ""
     problems: str = ""
     budget_tokens: str = ""
     budget_cost: str = ""
@@ -116,6 +127,8 @@ def read_run(form: RunForm, errors: FieldErrors) -> RunRequest:
         stop_on=errors.read("stop_on", lambda: _choice(form.stop_on, StopOn), StopOn.ALL),
         history=errors.read("history", lambda: _choice(form.history, History), History.FULL),
         seed=errors.read("seed", lambda: _whole(form.seed, 0, LARGEST_ID), 0),
+        cpu_seconds=errors.read("cpu_seconds", lambda: _optional(form.cpu_seconds, _cpu_seconds), None),
+        memory_mb=errors.read("memory_mb", lambda: _optional(form.memory_mb, _memory_mb), None),
     )
     return RunRequest(
         problem_set_id=errors.read("problem_set", lambda: _row(form.problem_set, "a problem set"), 0),
@@ -146,6 +159,17 @@ def read_endpoint(form: EndpointForm, errors: FieldErrors) -> EndpointRequest:
         price_input=errors.read("price_input", lambda: _optional(form.price_input, _number), None),
         price_output=errors.read("price_output", lambda: _optional(form.price_output, _number), None),
     )
+
+
+def _cpu_seconds(text: str) -> float:
+    seconds = _number(text)
+    if not 0 < seconds <= MAX_CPU_SECONDS:
+        raise InputError(f"Must be above 0 and at most {MAX_CPU_SECONDS} seconds.")
+    return seconds
+
+
+def _memory_mb(text: str) -> int:
+    return _whole(text, MIN_MEMORY_MB, MAX_MEMORY_MB)
 
 
 def _whole(text: str, low: int, high: int) -> int:

@@ -1,6 +1,6 @@
 """A protocol: everything about a run that decides whether two runs may be compared."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from app.domain.errors import InputError
@@ -8,6 +8,12 @@ from app.domain.problems import Limits
 
 MAX_ATTEMPTS = 50
 """Far above any published protocol (25); a bound so that a typing slip cannot start an endless run."""
+
+
+MAX_CPU_SECONDS = 300
+MIN_MEMORY_MB = 32
+"""An interpreter alone needs about 10."""
+MAX_MEMORY_MB = 65_536
 
 
 class Start(StrEnum):
@@ -45,8 +51,8 @@ class History(StrEnum):
 class Protocol:
     """How a run proceeds. Every field is recorded with the run and checked when runs are compared.
 
-    `limits` None leaves each problem's own limits in force. `seed` is sent to the endpoint (mixed
-    with problem and attempt) and breaks ties in local models.
+    `cpu_seconds` and `memory_mb` stand in for each problem's own limits; None leaves those in force. `seed` is sent
+    to the endpoint (mixed with problem and attempt) and breaks ties in local models.
     """
 
     start: Start = Start.GENERATE
@@ -54,11 +60,20 @@ class Protocol:
     disclosure: Disclosure = Disclosure.VISIBLE
     stop_on: StopOn = StopOn.ALL
     history: History = History.FULL
-    limits: Limits | None = None
+    cpu_seconds: float | None = None
+    memory_mb: int | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
         if not 1 <= self.attempts <= MAX_ATTEMPTS:
             raise InputError(f"attempts: must be between 1 and {MAX_ATTEMPTS}, not {self.attempts}")
-        if self.limits is not None and not (0 < self.limits.cpu_seconds <= 300 and self.limits.memory_mb >= 32):
-            raise InputError("limits: CPU time must be between 0 and 300 s and memory at least 32 MB")
+        if self.cpu_seconds is not None and not 0 < self.cpu_seconds <= MAX_CPU_SECONDS:
+            raise InputError(f"CPU limit: must be above 0 and at most {MAX_CPU_SECONDS} s, not {self.cpu_seconds:g}")
+        if self.memory_mb is not None and not MIN_MEMORY_MB <= self.memory_mb <= MAX_MEMORY_MB:
+            raise InputError(
+                f"memory limit: must be between {MIN_MEMORY_MB} and {MAX_MEMORY_MB} MB, not {self.memory_mb}"
+            )
+
+    def limits(self, own: Limits) -> Limits:
+        """The limits in force for a problem whose own are `own`."""
+        return replace(own, cpu_seconds=self.cpu_seconds or own.cpu_seconds, memory_mb=self.memory_mb or own.memory_mb)

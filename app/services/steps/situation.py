@@ -73,7 +73,7 @@ def read_situation(db: Database, claim: Claim) -> Situation:
         trajectory=trajectory,
         run=trajectory.run,
         endpoint=trajectory.run.endpoint,
-        problem=replace(problem, limits=trajectory.run.protocol.limits or problem.limits),
+        problem=replace(problem, limits=trajectory.run.protocol.limits(problem.limits)),
         tests_hash=tests_hash,
         start=None if buggy_id is None else _buggy_program(db, buggy_id),
         attempts=[row[0] for row in rows],

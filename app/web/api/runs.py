@@ -9,7 +9,17 @@ from pydantic import BaseModel, Field
 from app.db.base import LARGEST_ID
 from app.db.queries import runs as queries
 from app.db.queries.decay_counts import RunSummary, run_summary
-from app.domain.protocol.policy import MAX_ATTEMPTS, Disclosure, History, Protocol, Start, StopOn
+from app.domain.protocol.policy import (
+    MAX_ATTEMPTS,
+    MAX_CPU_SECONDS,
+    MAX_MEMORY_MB,
+    MIN_MEMORY_MB,
+    Disclosure,
+    History,
+    Protocol,
+    Start,
+    StopOn,
+)
 from app.services.control_run import cancel_run, resume_run
 from app.services.submit_run import DEFAULT_IN_FLIGHT, RunRequest, submit_run
 from app.web.deps import AppState, RowId, State
@@ -28,6 +38,8 @@ class ProtocolIn(BaseModel):
     stop_on: StopOn = StopOn.ALL
     history: History = History.FULL
     seed: int = Field(default=0, ge=0, le=LARGEST_ID)
+    cpu_seconds: float | None = Field(default=None, gt=0, le=MAX_CPU_SECONDS)
+    memory_mb: int | None = Field(default=None, ge=MIN_MEMORY_MB, le=MAX_MEMORY_MB)
 
 
 class RunIn(BaseModel):

@@ -125,6 +125,21 @@ def test_stopping_on_visible_tests(engine: Engine) -> None:
     assert len(engine.attempts(trajectory.id)) == 1
 
 
+def test_the_protocols_limits_stand_in_for_the_problems_own(engine: Engine) -> None:
+    # 0.8 s of work: within the problem's own 2 s, beyond the protocol's 0.3 s.
+    slow = (
+        "```python\nimport time\ndef add(a, b):\n"
+        "    end = time.process_time() + 0.8\n    while time.process_time() < end: pass\n    return a + b\n```"
+    )
+    problems = store_problems(engine.database, engine.sandbox, ["a"])
+    model = store_script(engine.database, engine.home, {"default": slow})
+    own = engine.submit(problems, model, attempts=1, problems=["a"], cpu_seconds=5.0)
+    tight = engine.submit(problems, model, attempts=1, cpu_seconds=0.3)
+    engine.drain()
+    verdicts = [engine.attempts(engine.trajectories(run_id)[0].id)[0].verdict for run_id in (own, tight)]
+    assert verdicts == ["AC", "TLE"]
+
+
 def test_a_stale_lease_writes_nothing(engine: Engine) -> None:
     problems = store_problems(engine.database, engine.sandbox, ["a"])
     model = store_script(engine.database, engine.home, {"default": RIGHT})

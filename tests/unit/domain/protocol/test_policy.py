@@ -1,0 +1,39 @@
+"""What a protocol refuses, and how its limits combine with a problem's own."""
+
+import pytest
+
+from app.domain.errors import InputError
+from app.domain.problems import Limits
+from app.domain.protocol.policy import Protocol
+
+OWN = Limits(cpu_seconds=2.0, memory_mb=256, output_bytes=1000)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "in_force"),
+    [
+        (Protocol(), OWN),
+        (Protocol(cpu_seconds=0.5), Limits(0.5, 256, 1000)),
+        (Protocol(memory_mb=64), Limits(2.0, 64, 1000)),
+        (Protocol(cpu_seconds=9.0, memory_mb=1024), Limits(9.0, 1024, 1000)),
+    ],
+)
+def test_a_limit_that_is_not_given_is_the_problems_own(protocol: Protocol, in_force: Limits) -> None:
+    assert protocol.limits(OWN) == in_force
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"attempts": 0}, "attempts: must be between 1 and 50, not 0"),
+        ({"attempts": 51}, "attempts: must be between 1 and 50, not 51"),
+        ({"cpu_seconds": 0.0}, "CPU limit: must be above 0 and at most 300 s, not 0"),
+        ({"cpu_seconds": float("nan")}, "CPU limit: must be above 0 and at most 300 s, not nan"),
+        ({"cpu_seconds": 301.0}, "CPU limit: must be above 0 and at most 300 s, not 301"),
+        ({"memory_mb": 31}, "memory limit: must be between 32 and 65536 MB, not 31"),
+        ({"memory_mb": 65_537}, "memory limit: must be between 32 and 65536 MB, not 65537"),
+    ],
+)
+def test_limits_are_bounded(fields: dict[str, float], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Protocol(**fields)  # type: ignore[arg-type]
