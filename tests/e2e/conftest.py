@@ -30,7 +30,8 @@ class Served:
     example: Example
 
 
-@pytest.fixture(scope="session")
+# Not for the session: Playwright keeps an event loop running in this thread, and later tests start their own.
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Debian's Chromium without anything that talks to the network by itself."""
     arguments = [

@@ -33,7 +33,7 @@ subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
 print("hello", flush=True)
 time.sleep(60)
 """
-FAILING = "print('first words'); raise SystemExit('no database')"
+FAILING = "print('first words', flush=True); raise SystemExit('no database')"
 
 
 @pytest.fixture
