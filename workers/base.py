@@ -127,6 +127,9 @@ class Worker:
                 act()
             except StorageError as error:
                 log.warning("database unusable", extra={"error": str(error)})
+            except Exception:
+                # Were this thread to end, every lease would run out under steps that still run.
+                log.exception("keeping leases or sweeping failed")
 
     def _renew(self) -> None:
         with self._lock:

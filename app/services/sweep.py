@@ -13,7 +13,7 @@ from app.services.steps.transitions import end, lock_run
 
 
 def sweep(db: Database, kind: WorkerKind) -> int:
-    """How many steps of `kind` a worker could claim now.
+    """How many steps of `kind` are due, limits aside.
 
     Also ends what a worker held when its run was cancelled and the worker died: nobody would claim it again.
     """

@@ -3,6 +3,7 @@
 from app.db.models import RunStatus, TrajectoryOutcome
 from app.db.session import Database
 from app.services.claim import Claim, fenced
+from app.services.spending import settle_lost_requests
 from app.services.steps.transitions import MAX_TRIES, Wakes, backoff, end, put_off
 
 
@@ -10,6 +11,8 @@ def put_off_failed(db: Database, claim: Claim, reason: str) -> Wakes:
     """Put the step off; after MAX_TRIES failures in a row, censor its trajectory with the reason."""
     with db.write() as session:
         trajectory, run = fenced(session, claim)
+        # The lease is given back below, so that the next claim no longer sees that an answer was lost with this step.
+        settle_lost_requests(session, run.id, trajectory.id)
         if run.status == RunStatus.CANCELLED:
             return end(session, trajectory, run, TrajectoryOutcome.CANCELLED, None)
         trajectory.failures += 1

@@ -7,6 +7,7 @@ import pytest
 from sqlalchemy import select, update
 
 from app.db.models import (
+    ModelEndpoint,
     ModelRequestRow,
     RequestState,
     Run,
@@ -17,9 +18,12 @@ from app.db.models import (
 )
 from app.db.queries.decay_counts import decay_counts
 from app.domain.errors import ConflictError, InputError, LeaseLost, NotFoundError
+from app.domain.ports import Model
 from app.domain.protocol.policy import Start, StopOn
 from app.domain.work import Step, WorkerKind
 from app.services.control_run import cancel_run, resume_run
+from app.services.steps.ask import ask
+from app.services.steps.failure import put_off_failed
 from app.services.sweep import sweep
 from tests.fixtures.engine import CRASH, RIGHT, WRONG, Engine, requests_sent, store_problems, store_script
 
@@ -181,6 +185,25 @@ def test_a_request_lost_with_its_worker_is_possibly_billed(engine: Engine) -> No
     assert (run.tokens_spent, run.tokens_reserved) == (1_120, 0)
     assert run.cost_spent == pytest.approx(0.0043)
     assert [r.state for r in engine.requests()] == [RequestState.POSSIBLY_BILLED, RequestState.ANSWERED]
+
+
+def test_a_fault_of_ours_leaves_no_reservation_behind(engine: Engine) -> None:
+    problems = store_problems(engine.database, engine.sandbox, ["a"])
+    model = store_script(engine.database, engine.home, {"default": RIGHT})
+    run_id = engine.submit(problems, model)
+    (claim,) = engine.claim(WorkerKind.GENERATE)
+
+    def broken(_: ModelEndpoint) -> Model:
+        raise RuntimeError("a fault of ours")
+
+    with pytest.raises(RuntimeError):
+        ask(engine.database, claim, broken)
+    assert engine.run_row(run_id).tokens_reserved > 0
+    put_off_failed(engine.database, claim, "internal error")
+    run = engine.run_row(run_id)
+    (request,) = engine.requests()
+    assert (run.tokens_reserved, run.tokens_spent) == (0, request.tokens_reserved)
+    assert request.state == RequestState.POSSIBLY_BILLED
 
 
 def test_requests_at_the_same_time_cannot_break_the_budget(engine: Engine) -> None:
