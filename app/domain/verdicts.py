@@ -49,7 +49,8 @@ class Judgement:
 
     Times in milliseconds, memory in KiB. `reason` is a short stable word or phrase that says why
     (for example `wrong_value`, `ZeroDivisionError`, `output_limit`, `cpu_time`, `wall_time`).
-    `weak`: the tests had to run in the candidate's own process. `sandbox` names the isolation
+    `weak`: the tests had to run in the candidate's own process. `near_limit`: it used between 0.6 and 1.5 times
+    the CPU time allowed, where a crowded machine could decide, and was run once more alone. `sandbox` names the isolation
     ("bubblewrap"; "none" where an explicit setting ran the program unsandboxed).
     Invariant: verdict AC implies cases_passed = cases_run = cases_total > 0.
     """
@@ -65,6 +66,7 @@ class Judgement:
     memory_tier: MemoryTier
     judge_version: int
     weak: bool = False
+    near_limit: bool = False
     first_failure: FirstFailure | None = None
     exit_code: int | None = None
     signal: int | None = None
