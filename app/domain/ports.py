@@ -94,11 +94,18 @@ class Sandbox(Protocol):
 
     @property
     def name(self) -> str:
-        """The isolation: "bubblewrap", or "none" where programs run without."""
+        """The isolation: "bubblewrap", "slot" (a container), or "none" where programs run without."""
         ...
 
-    def run(self, execution: Execution, *, cancelled: Callable[[], bool] = lambda: False) -> ExecutionOutcome:
-        """Carry out one execution.
+    @property
+    def memory_tier(self) -> MemoryTier:
+        """How exactly memory limits are enforced."""
+        ...
+
+    def run(
+        self, execution: Execution, *, cancelled: Callable[[], bool] = lambda: False, alone: bool = False
+    ) -> ExecutionOutcome:
+        """Carry out one execution; `alone` with no other execution of this sandbox beside it.
 
         Raises SandboxError where it could not be carried out (which says nothing about the program).
         `cancelled` is polled; a cancelled execution raises SandboxError too.

@@ -728,6 +728,44 @@ def test_slots_run_side_by_side_and_each_gets_its_own_answer():
         assert results == {n: [n + 1] for n in range(12)}
 
 
+def test_alone_means_with_nothing_beside_it_and_is_not_starved():
+    source = """
+import time
+def f(x):
+    begun = time.monotonic()
+    time.sleep(0.02)
+    return begun, time.monotonic()
+"""
+    execution = Execution(Program.single(source), "f", ENOUGH, calls=(encode((1,)),))
+    spans: dict[bool, list[tuple[float, float]]] = {True: [], False: []}
+    served = threading.Event()
+    with BubblewrapSandbox(2) as sandbox:
+
+        def work(alone: bool) -> None:
+            while not served.is_set():
+                spans[alone] += values(sandbox.run(execution, alone=alone))
+                if alone:
+                    return
+
+        ordinary = [threading.Thread(target=work, args=(False,), daemon=True) for _ in range(4)]
+        alone = [threading.Thread(target=work, args=(True,), daemon=True) for _ in range(3)]
+        for thread in ordinary + alone:
+            thread.start()
+        for thread in alone:
+            thread.join(60)
+        served.set()
+        for thread in ordinary:
+            thread.join(60)
+    assert len(spans[True]) == 3
+
+    def overlaps(one: tuple[float, float], others: list[tuple[float, float]]) -> bool:
+        return any(one[0] < other[1] and other[0] < one[1] for other in others if other is not one)
+
+    assert not any(overlaps(one, spans[True] + spans[False]) for one in spans[True])
+    # What is not alone does run side by side, or the test would show nothing.
+    assert any(overlaps(one, spans[False]) for one in spans[False])
+
+
 def test_a_cancelled_execution_raises_and_frees_its_slot(sandbox):
     asked = iter([False, False])
     sleeper = Execution(

@@ -2,13 +2,13 @@
 
 import contextlib
 import json
-import queue
 import select
 import socket
 import subprocess
 import threading
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
@@ -119,6 +119,59 @@ class _Runner:
             self._process.stderr.close()
 
 
+class _Slot:
+    """Room for one execution at a time. `runner` is None where the last one was retired."""
+
+    def __init__(self, runner: _Runner) -> None:
+        self.runner: _Runner | None = runner
+
+
+class _Turns:
+    """Hands out slots in the order they were asked for, one or all of them.
+
+    Only the first in line takes anything, and takes all it needs at once: whoever wants every slot is neither starved
+    by those who want one nor deadlocked by another of its kind.
+    """
+
+    def __init__(self, slots: list[_Slot]) -> None:
+        self._all = len(slots)
+        self._free = slots.copy()
+        self._line: deque[object] = deque()
+        self._changed = threading.Condition()
+
+    @contextlib.contextmanager
+    def hold(self, *, alone: bool, check: Callable[[], None]) -> Iterator[_Slot]:
+        """Hold a slot, or `alone` every slot and use this one. `check` is polled, and what it raises ends the wait."""
+        wanted = self._all if alone else 1
+        taken = self._take(wanted, check)
+        try:
+            yield taken[-1]
+        finally:
+            with self._changed:
+                self._free += taken
+                self._changed.notify_all()
+
+    def _take(self, wanted: int, check: Callable[[], None]) -> list[_Slot]:
+        ticket = object()
+        with self._changed:
+            self._line.append(ticket)
+        try:
+            while True:
+                check()
+                with self._changed:
+                    if self._changed.wait_for(
+                        lambda: self._line[0] is ticket and len(self._free) >= wanted, _POLL_SECONDS
+                    ):
+                        # The one used last is the warmest.
+                        taken = self._free[-wanted:]
+                        del self._free[-wanted:]
+                        return taken
+        finally:
+            with self._changed:
+                self._line.remove(ticket)
+                self._changed.notify_all()
+
+
 class RunnerPool:
     """A Sandbox over `slots` runners; each runs one execution at a time.
 
@@ -145,12 +198,10 @@ class RunnerPool:
         self._closed = threading.Event()
         # A runner is tied to the life of the thread that started it (PR_SET_PDEATHSIG), hence a thread that stays.
         self._starter = ThreadPoolExecutor(max_workers=1, thread_name_prefix="sandbox-start")
-        self._free: queue.LifoQueue[_Runner | None] = queue.LifoQueue()
         self._lock = threading.Lock()
         self._runners: set[_Runner] = set()
         try:
-            for runner in [self._start() for _ in range(slots)]:
-                self._free.put(runner)
+            self._turns = _Turns([_Slot(self._start()) for _ in range(slots)])
         except BaseException:
             self.close()
             raise
@@ -169,27 +220,36 @@ class RunnerPool:
             self._runners.add(runner)
         return runner
 
-    def _retire(self, runner: _Runner) -> None:
+    def _retire(self, slot: _Slot) -> None:
+        runner, slot.runner = slot.runner, None
+        if runner is not None:
+            self._end(runner)
+
+    def _end(self, runner: _Runner) -> None:
         with self._lock:
             known = runner in self._runners
             self._runners.discard(runner)
         if known:
             runner.end()
 
-    def run(self, execution: Execution, *, cancelled: Callable[[], bool] = lambda: False) -> ExecutionOutcome:
+    def run(
+        self, execution: Execution, *, cancelled: Callable[[], bool] = lambda: False, alone: bool = False
+    ) -> ExecutionOutcome:
         """See `app.domain.ports.Sandbox`."""
         if execution.language != "python":
             raise SandboxError(f"this sandbox runs Python only, not {execution.language}")
         if bool(execution.calls) == (execution.tester is not None):
             raise ValueError("an execution has either calls or a tester")
         if execution.tester is None:
-            return self._run_style(execution, "calls", cancelled)
+            return self._run_style(execution, "calls", cancelled, alone)
         try:
-            return self._run_style(execution, "across", cancelled)
+            return self._run_style(execution, "across", cancelled, alone)
         except NeedsOneProcess:
-            return self._run_style(execution, "weak", cancelled)
+            return self._run_style(execution, "weak", cancelled, alone)
 
-    def _run_style(self, execution: Execution, style: str, cancelled: Callable[[], bool]) -> ExecutionOutcome:
+    def _run_style(
+        self, execution: Execution, style: str, cancelled: Callable[[], bool], alone: bool
+    ) -> ExecutionOutcome:
         limits = execution.limits
         head = {
             "style": style,
@@ -201,38 +261,31 @@ class RunnerPool:
             "memory_bytes": limits.memory_mb * 1024 * 1024,
             "output_bytes": limits.output_bytes,
         }
-        runner = self._take(cancelled)
-        try:
+        with self._turns.hold(alone=alone, check=lambda: self._check(cancelled)) as slot:
             for last in (False, True):
-                if runner is None:
-                    runner = self._start()
+                runner = slot.runner = slot.runner or self._start()
                 leaf = self._leaf(limits.memory_mb * 1024 * 1024)
                 try:
                     give_up = time.monotonic() + limits.wall_seconds * _GRACE_FACTOR + _GRACE_SECONDS
                     message = runner.request(head, execution.tester, leaf, give_up, cancelled)
                     peak = leaf.peak_kb() if leaf else None
                 except _Broken as error:
-                    self._retire(runner)
-                    runner = None
+                    self._retire(slot)
                     if last or self._closed.is_set():
                         raise SandboxError(f"the sandbox failed: {error}") from error
                     continue
                 except BaseException:
-                    self._retire(runner)
-                    runner = None
+                    self._retire(slot)
                     raise
                 finally:
                     if leaf:
                         leaf.remove()
                 if runner.executions >= self._recycle_after or "failure" in message:
-                    self._retire(runner)
-                    runner = None
+                    self._retire(slot)
                 return build_outcome(
                     message, execution, style=style, sandbox=self.name, tier=self.memory_tier, cgroup_peak_kb=peak
                 )
             raise AssertionError("unreachable")
-        finally:
-            self._free.put(runner)
 
     def _leaf(self, memory_bytes: int) -> Leaf | None:
         try:
@@ -240,14 +293,11 @@ class RunnerPool:
         except OSError as error:
             raise SandboxError(f"cannot create a memory cgroup: {error}") from error
 
-    def _take(self, cancelled: Callable[[], bool]) -> _Runner | None:
-        while True:
-            if self._closed.is_set():
-                raise SandboxError("the sandbox is closed")
-            if cancelled():
-                raise Cancelled("the execution was cancelled")
-            with contextlib.suppress(queue.Empty):
-                return self._free.get(timeout=_POLL_SECONDS)
+    def _check(self, cancelled: Callable[[], bool]) -> None:
+        if self._closed.is_set():
+            raise SandboxError("the sandbox is closed")
+        if cancelled():
+            raise Cancelled("the execution was cancelled")
 
     def close(self) -> None:
         """End every runner. Executions under way fail with SandboxError."""
@@ -255,7 +305,7 @@ class RunnerPool:
         with self._lock:
             runners = list(self._runners)
         for runner in runners:
-            self._retire(runner)
+            self._end(runner)
         self._starter.shutdown()
 
     def __enter__(self) -> "RunnerPool":
