@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, Protocol
 
-from app.domain.problems import CaseTests, Limits
+from app.domain.problems import CaseTests, CommandTests, Limits, SuiteTests
 from app.domain.programs import Program
 from app.domain.verdicts import MemoryTier, Verdict
 
@@ -27,9 +27,17 @@ class End(StrEnum):
 class Execution:
     """A program to run and what to do with it. No expected value is ever in it, save inside `tester`.
 
-    `calls`: argument tuples (codec text, see `app.domain.codec`), called in order on `entry_point`.
+    Exactly one of these says what to do:
+    `calls`: argument tuples (codec text, see `app.domain.codec`), called in order on `entry_point`; with `in_place`
+    the answer is that argument after the call, with `fresh_process` each call gets a process of its own.
+    `inputs`: texts, for each of which the program runs as a script that reads it from standard input.
     `tester`: test code that calls the candidate itself; it runs beside the candidate, and calls cross
-    between the two. Exactly one of `calls` and `tester` is used.
+    between the two.
+    `suite`: a suite of tests that imports the program, likewise beside it.
+    `command`: a command run in the program's folder, in the candidate's own process.
+
+    `cpu_factor`: CPU time is cut at so many times its limit, so that a program near the limit is seen to end. Whoever
+    asks for more than 1 holds `cpu_ms` against the limit themselves.
     """
 
     program: Program
@@ -37,7 +45,13 @@ class Execution:
     limits: Limits
     language: str = "python"
     calls: tuple[str, ...] = ()
+    in_place: int | None = None
+    fresh_process: bool = False
+    inputs: tuple[str, ...] = ()
     tester: str | None = None
+    suite: SuiteTests | None = None
+    command: CommandTests | None = None
+    cpu_factor: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +70,26 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
+class Printed:
+    """What one run on an input gave: bytes on standard output, and how the process ended.
+
+    `error` is None where it ended with exit code 0, else a word (the exception's type, `exit`, a signal's name), and
+    `detail` says more.
+    """
+
+    output: bytes
+    error: str | None = None
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ExecutionOutcome:
     """Facts about an execution, gathered outside the candidate's process.
 
     `compile_error` is set where the program could not be compiled, and nothing ran then.
     `answers` holds one entry a call answered, in order; it is shorter than `calls` where the candidate ended early.
+    `printed` holds one entry an input, and is shorter than `inputs` where a limit was exceeded.
+    `report` is the text of the file a `command` left as its report, None where it left none.
     `tester_checks` counts checks that ran and passed, `tester_failed` those that failed; `tester_failures` holds the
     source of the first hundred that failed. `tester_error` is what made the tests fail, None if they passed;
     `tester_reason` says it in a word: `assertion_failed`, or the type of what the candidate raised.
@@ -71,6 +100,8 @@ class ExecutionOutcome:
     answers: tuple[Answer, ...]
     sandbox: str
     memory_tier: MemoryTier
+    printed: tuple[Printed, ...] = ()
+    report: str | None = None
     compile_error: str | None = None
     tester_checks: int = 0
     tester_failed: int = 0
@@ -79,6 +110,7 @@ class ExecutionOutcome:
     tester_reason: str | None = None
     tester_completed: bool = False
     weak: bool = False
+    near_limit: bool = False
     exit_code: int | None = None
     signal: int | None = None
     cpu_ms: float = 0.0

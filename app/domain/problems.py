@@ -1,5 +1,6 @@
 """Problem sets, problems, their tests, and buggy programs with known bugs."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
@@ -18,6 +19,19 @@ class Comparison(StrEnum):
     """Sequences equal as multisets."""
     ANY_OF = "any_of"
     """Equal to any element of the expected list."""
+    CHECKER = "checker"
+    """Decided by the tests' own `check(arguments, expected, actual)`."""
+
+
+class OutputComparison(StrEnum):
+    """How printed text is held against the expected text."""
+
+    LINES = "lines"
+    """Equal line by line; blanks at the ends of lines and empty lines at the end do not count."""
+    TOKENS = "tokens"
+    """Equal as words between white space; two numbers may differ by the tolerance, where one is given."""
+    EXACT = "exact"
+    """Equal byte by byte."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +51,37 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class CaseTests:
-    """Literal calls with expected values; the comparison happens outside the sandbox."""
+    """Literal calls with expected values; the comparison happens outside the candidate's process.
+
+    `in_place`: the answer is the argument of this index after the call, and what the call returns does not count.
+    `fresh_process`: each case runs in a process of its own, for programs that may keep state between calls.
+    `checker`: source of `check(arguments, expected, actual)`, for cases compared by CHECKER.
+    """
 
     cases: tuple[Case, ...]
+    in_place: int | None = None
+    fresh_process: bool = False
+    checker: str | None = None
     style: Literal["cases"] = "cases"
+
+
+@dataclass(frozen=True, slots=True)
+class StdinCase:
+    """One run of a program that reads standard input and prints its answer. Texts, in UTF-8."""
+
+    input: str
+    expected: str
+    visible: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StdinTests:
+    """Runs of the program as a script, each in a process of its own. `tolerance` is for numbers among TOKENS."""
+
+    cases: tuple[StdinCase, ...]
+    comparison: OutputComparison = OutputComparison.LINES
+    tolerance: float | None = None
+    style: Literal["stdin"] = "stdin"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +98,37 @@ class AssertTests:
     style: Literal["asserts"] = "asserts"
 
 
-Tests = CaseTests | AssertTests
+@dataclass(frozen=True, slots=True)
+class SuiteTests:
+    """A unittest or pytest suite that imports the program.
+
+    `files`: sources by path, never placed where the candidate runs. `module`: the name the suite imports the main file
+    under. `checks`: how many tests must pass, where the suite's own count is not to be relied on.
+    """
+
+    framework: Literal["unittest", "pytest"]
+    files: Mapping[str, str]
+    module: str = "solution"
+    checks: int | None = None
+    style: Literal["suite"] = "suite"
+
+
+@dataclass(frozen=True, slots=True)
+class CommandTests:
+    """A test command of a program of many files, run in the program's folder. Its verdicts are weak.
+
+    `files` are laid over the program's. `command` must write a JUnit report to the path `report`, in which `checks`
+    tests must have passed: an exit code alone is no evidence that anything was tested.
+    """
+
+    command: tuple[str, ...]
+    report: str
+    checks: int
+    files: Mapping[str, str]
+    style: Literal["command"] = "command"
+
+
+Tests = CaseTests | AssertTests | StdinTests | SuiteTests | CommandTests
 
 
 @dataclass(frozen=True, slots=True)
