@@ -19,7 +19,7 @@ def upgrade() -> None:
     op.create_table(
         "execution_results",
         sa.Column("key", sa.String(), nullable=False),
-        sa.Column("judgement", sa.Text(), nullable=False),
+        sa.Column("judgement", sa.LargeBinary(), nullable=False),
         sa.Column("created_at", sa.DateTime(), nullable=False),
         sa.PrimaryKeyConstraint("key", name=op.f("pk_execution_results")),
     )
@@ -136,6 +136,21 @@ def upgrade() -> None:
         batch_op.create_index(batch_op.f("ix_buggy_programs_problem_id"), ["problem_id"], unique=False)
 
     op.create_table(
+        "rejudgings",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("run_id", sa.Integer(), nullable=False),
+        sa.Column("judge_version", sa.Integer(), nullable=False),
+        sa.Column("status", sa.String(), nullable=False),
+        sa.Column("created_at", sa.DateTime(), nullable=False),
+        sa.Column("closed_at", sa.DateTime(), nullable=True),
+        sa.Column("replaced", sa.Text(), nullable=True),
+        sa.ForeignKeyConstraint(["run_id"], ["runs.id"], name=op.f("fk_rejudgings_run_id")),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_rejudgings")),
+    )
+    with op.batch_alter_table("rejudgings", schema=None) as batch_op:
+        batch_op.create_index(batch_op.f("ix_rejudgings_run_id"), ["run_id"], unique=False)
+
+    op.create_table(
         "trajectories",
         sa.Column("id", sa.Integer(), nullable=False),
         sa.Column("run_id", sa.Integer(), nullable=False),
@@ -149,6 +164,7 @@ def upgrade() -> None:
         sa.Column("lease_number", sa.Integer(), nullable=False),
         sa.Column("lease_expires_at", sa.DateTime(), nullable=True),
         sa.Column("failures", sa.Integer(), nullable=False),
+        sa.Column("sandbox_failures", sa.Integer(), nullable=False),
         sa.Column("waiting_for", sa.String(), nullable=True),
         sa.Column("outcome", sa.String(), nullable=True),
         sa.Column("outcome_reason", sa.String(), nullable=True),
@@ -192,6 +208,7 @@ def upgrade() -> None:
         sa.Column("verdict", sa.String(), nullable=True),
         sa.Column("reason", sa.String(), nullable=True),
         sa.Column("weak", sa.Boolean(), nullable=True),
+        sa.Column("near_limit", sa.Boolean(), nullable=True),
         sa.Column("cases_passed", sa.Integer(), nullable=True),
         sa.Column("cases_run", sa.Integer(), nullable=True),
         sa.Column("cases_total", sa.Integer(), nullable=True),
@@ -243,6 +260,58 @@ def upgrade() -> None:
         sa.UniqueConstraint("attempt_id", "bug_index", name=op.f("uq_bug_scores_attempt_id_bug_index")),
     )
     op.create_table(
+        "judging_jobs",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("purpose", sa.String(), nullable=False),
+        sa.Column("problem_id", sa.Integer(), nullable=False),
+        sa.Column("program", sa.LargeBinary(), nullable=True),
+        sa.Column("rejudging_id", sa.Integer(), nullable=True),
+        sa.Column("attempt_id", sa.Integer(), nullable=True),
+        sa.Column("created_at", sa.DateTime(), nullable=False),
+        sa.Column("due_at", sa.DateTime(), nullable=True),
+        sa.Column("lease_number", sa.Integer(), nullable=False),
+        sa.Column("lease_expires_at", sa.DateTime(), nullable=True),
+        sa.Column("failures", sa.Integer(), nullable=False),
+        sa.Column("waiting_for", sa.String(), nullable=True),
+        sa.Column("finished_at", sa.DateTime(), nullable=True),
+        sa.Column("error", sa.String(), nullable=True),
+        sa.Column("judgement", sa.LargeBinary(), nullable=True),
+        sa.Column("verdict", sa.String(), nullable=True),
+        sa.Column("visible_passed", sa.Integer(), nullable=True),
+        sa.Column("visible_total", sa.Integer(), nullable=True),
+        sa.CheckConstraint("(program IS NULL) <> (attempt_id IS NULL)", name=op.f("ck_judging_jobs_one_program")),
+        sa.ForeignKeyConstraint(["attempt_id"], ["attempts.id"], name=op.f("fk_judging_jobs_attempt_id")),
+        sa.ForeignKeyConstraint(["problem_id"], ["problems.id"], name=op.f("fk_judging_jobs_problem_id")),
+        sa.ForeignKeyConstraint(["rejudging_id"], ["rejudgings.id"], name=op.f("fk_judging_jobs_rejudging_id")),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_judging_jobs")),
+        sa.UniqueConstraint("rejudging_id", "attempt_id", name=op.f("uq_judging_jobs_rejudging_id_attempt_id")),
+    )
+    with op.batch_alter_table("judging_jobs", schema=None) as batch_op:
+        batch_op.create_index("ix_judging_jobs_due", ["purpose", "due_at"], unique=False)
+
+    op.create_table(
+        "superseded_judgements",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("rejudging_id", sa.Integer(), nullable=False),
+        sa.Column("attempt_id", sa.Integer(), nullable=False),
+        sa.Column("judge_version", sa.Integer(), nullable=True),
+        sa.Column("verdict", sa.String(), nullable=False),
+        sa.Column("replaced_by", sa.String(), nullable=False),
+        sa.Column("judged_at", sa.DateTime(), nullable=False),
+        sa.Column("judgement", sa.LargeBinary(), nullable=False),
+        sa.ForeignKeyConstraint(["attempt_id"], ["attempts.id"], name=op.f("fk_superseded_judgements_attempt_id")),
+        sa.ForeignKeyConstraint(
+            ["rejudging_id"], ["rejudgings.id"], name=op.f("fk_superseded_judgements_rejudging_id")
+        ),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_superseded_judgements")),
+        sa.UniqueConstraint(
+            "rejudging_id", "attempt_id", name=op.f("uq_superseded_judgements_rejudging_id_attempt_id")
+        ),
+    )
+    with op.batch_alter_table("superseded_judgements", schema=None) as batch_op:
+        batch_op.create_index(batch_op.f("ix_superseded_judgements_attempt_id"), ["attempt_id"], unique=False)
+
+    op.create_table(
         "transcripts",
         sa.Column("attempt_id", sa.Integer(), nullable=False),
         sa.Column("messages", sa.Text(), nullable=False),
@@ -261,6 +330,14 @@ def upgrade() -> None:
 def downgrade() -> None:
     # ### commands auto generated by Alembic - please adjust! ###
     op.drop_table("transcripts")
+    with op.batch_alter_table("superseded_judgements", schema=None) as batch_op:
+        batch_op.drop_index(batch_op.f("ix_superseded_judgements_attempt_id"))
+
+    op.drop_table("superseded_judgements")
+    with op.batch_alter_table("judging_jobs", schema=None) as batch_op:
+        batch_op.drop_index("ix_judging_jobs_due")
+
+    op.drop_table("judging_jobs")
     op.drop_table("bug_scores")
     op.drop_table("model_requests")
     op.drop_table("attempts")
@@ -268,6 +345,10 @@ def downgrade() -> None:
         batch_op.drop_index("ix_trajectories_due")
 
     op.drop_table("trajectories")
+    with op.batch_alter_table("rejudgings", schema=None) as batch_op:
+        batch_op.drop_index(batch_op.f("ix_rejudgings_run_id"))
+
+    op.drop_table("rejudgings")
     with op.batch_alter_table("buggy_programs", schema=None) as batch_op:
         batch_op.drop_index(batch_op.f("ix_buggy_programs_problem_id"))
 

@@ -4,6 +4,7 @@ from app.db.base import Base
 from app.db.models.attempt import Attempt, ModelRequestRow, RequestState, Transcript
 from app.db.models.bug_score import BugScore
 from app.db.models.execution_result import ExecutionResult
+from app.db.models.judging import JobPurpose, JudgingJob, Rejudging, RejudgingStatus, SupersededJudgement
 from app.db.models.model_endpoint import EndpointKind, ModelEndpoint
 from app.db.models.problem import BuggyProgramRow, ProblemRow, ProblemSetRow
 from app.db.models.run import Run, RunStatus
@@ -17,14 +18,19 @@ __all__ = [
     "BuggyProgramRow",
     "EndpointKind",
     "ExecutionResult",
+    "JobPurpose",
+    "JudgingJob",
     "ModelEndpoint",
     "ModelRequestRow",
     "ProblemRow",
     "ProblemSetRow",
+    "Rejudging",
+    "RejudgingStatus",
     "RequestState",
     "Run",
     "RunStatus",
     "ShareLink",
+    "SupersededJudgement",
     "Trajectory",
     "TrajectoryOutcome",
     "Transcript",

@@ -45,6 +45,7 @@ class Attempt(Base):
     verdict: Mapped[str | None]
     reason: Mapped[str | None]
     weak: Mapped[bool | None]
+    near_limit: Mapped[bool | None]
     cases_passed: Mapped[int | None]
     cases_run: Mapped[int | None]
     cases_total: Mapped[int | None]

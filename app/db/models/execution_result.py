@@ -5,14 +5,14 @@ from typing import Any
 
 from sqlalchemy.orm import Mapped, mapped_column
 
-from app.db.base import Base, Json, UtcDateTime
+from app.db.base import Base, Packed, UtcDateTime
 
 
 class ExecutionResult(Base):
-    """A judgement by the hash of everything it depends on: program, tests, limits, judge version, isolation."""
+    """A judgement by the hash of everything it depends on: program, tests, limits, judge version, isolation, tier."""
 
     __tablename__ = "execution_results"
 
     key: Mapped[str] = mapped_column(primary_key=True)
-    judgement: Mapped[dict[str, Any]] = mapped_column(Json)
+    judgement: Mapped[dict[str, Any]] = mapped_column(Packed)
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)

@@ -12,7 +12,10 @@ from app.db.models.run import Run
 
 
 class TrajectoryOutcome(StrEnum):
-    """How a trajectory ended. The first three are results, the last three censor it."""
+    """How a trajectory ended. The first three are results, the others censor it.
+
+    `ended_early`: it ended on a verdict that a later re-judging took back, so that attempts of it are missing.
+    """
 
     SOLVED = "solved"
     VISIBLE_ONLY = "visible_only"
@@ -20,6 +23,7 @@ class TrajectoryOutcome(StrEnum):
     BUDGET = "budget"
     CANCELLED = "cancelled"
     INFRASTRUCTURE = "infrastructure"
+    ENDED_EARLY = "ended_early"
 
 
 class Trajectory(Base):
@@ -49,12 +53,15 @@ class Trajectory(Base):
     lease_expires_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     failures: Mapped[int] = mapped_column(default=0)
     """Infrastructure failures of the due step in a row."""
+    sandbox_failures: Mapped[int] = mapped_column(default=0)
+    """Executions that failed for the sandbox's sake, all in all."""
     waiting_for: Mapped[str | None]
     """What the due step waits for, in words, while it backs off."""
     outcome: Mapped[str | None]
     outcome_reason: Mapped[str | None]
     solved_at: Mapped[int | None]
     attempts_judged: Mapped[int] = mapped_column(default=0)
+    """Judged attempts up to its end. Judged ones behind them are surplus: a re-judging moved the end forward."""
 
     run: Mapped[Run] = relationship(lazy="raise")
     problem: Mapped[ProblemRow] = relationship(lazy="raise")

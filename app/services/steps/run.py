@@ -49,7 +49,7 @@ def run(db: Database, claim: Claim, judge: Judge) -> Wakes:
             cancelled=lambda: _cancelled(db, claim.run_id),
         )
     except SandboxError as failure:
-        return put_off_failed(db, claim, f"the sandbox: {failure}")
+        return put_off_failed(db, claim, f"the sandbox: {failure}", sandbox=True)
 
     def commit() -> Wakes:
         with db.write() as session:

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import Column, Integer, MetaData, Table, insert, select, text, update
 from sqlalchemy.exc import IntegrityError, StatementError
 
-from app.db.base import Json, UntrustedText, UtcDateTime
+from app.db.base import Json, Packed, UntrustedText, UtcDateTime
 from app.db.models import Attempt, ProblemRow, ProblemSetRow
 from app.db.session import Database
 from tests.fixtures.engine import Engine, addition, store_problems, store_script
@@ -21,6 +21,7 @@ SHEET = Table(
     Column("id", Integer, primary_key=True),
     Column("words", UntrustedText),
     Column("document", Json),
+    Column("packed", Packed),
     Column("at", UtcDateTime),
 )
 
@@ -48,8 +49,15 @@ def test_untrusted_text(sheet: Database, value: str | None) -> None:
 @pytest.mark.parametrize(
     "value", [{"a\x00": HOSTILE}, HOSTILE, {"n": [1, 2**70, 0.1, True, None]}, {}, [], ""], ids=ascii
 )
-def test_json(sheet: Database, value: Any) -> None:
-    assert there_and_back(sheet, "document", value) == value
+@pytest.mark.parametrize("column", ["document", "packed"])
+def test_json(sheet: Database, column: str, value: Any) -> None:
+    assert there_and_back(sheet, column, value) == value
+
+
+def test_bulky_text_is_kept_small(sheet: Database) -> None:
+    with sheet.write() as session:
+        session.execute(insert(SHEET).values(packed={"stdout": "line of output\n" * 4000}))
+        assert session.scalar(text("SELECT length(packed) FROM sheet")) < 1000
 
 
 def test_equal_documents_are_equal_text(sheet: Database) -> None:

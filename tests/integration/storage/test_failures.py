@@ -1,6 +1,7 @@
 """Databases that are locked, full, read-only, damaged or away: one plain sentence, and nothing half written."""
 
 import json
+import os
 import sqlite3
 import subprocess
 import sys
@@ -25,8 +26,8 @@ PAGE = 4096
 
 
 def row(key: str, size: int = 1) -> ExecutionResult:
-    """Any row; `size` characters of it are ballast."""
-    return ExecutionResult(key=key, judgement={"ballast": "x" * size}, created_at=EPOCH)
+    """Any row; `size` bytes of it are ballast that no compression makes smaller."""
+    return ExecutionResult(key=key, judgement={"ballast": os.urandom(size).hex()}, created_at=EPOCH)
 
 
 def write(database: Database, *rows: ExecutionResult) -> None:
