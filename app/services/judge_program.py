@@ -3,11 +3,14 @@
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from typing import Any
 
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy import bindparam, select, text
+from sqlalchemy.orm import Session
 
+from app.db.base import Packed, UtcDateTime
 from app.db.models import ExecutionResult
 from app.db.session import Database
 from app.domain.ports import Sandbox
@@ -16,28 +19,50 @@ from app.domain.programs import Program
 from app.domain.verdicts import FirstFailure, Judgement, MemoryTier, Verdict
 from app.judge.judge import JUDGE_VERSION, Judge
 
-_TIMED = {Verdict.TLE}
-"""Verdicts that a busy machine can cause: never answered from the cache."""
+# Made once: building a statement anew takes longer than running it.
+_FIND = select(ExecutionResult.judgement).where(ExecutionResult.key == bindparam("key"))
+_KEEP = text(
+    # Both databases know these words: another slot may have judged the same program meanwhile.
+    "INSERT INTO execution_results (key, judgement, created_at) VALUES (:key, :judgement, :created_at)"
+    " ON CONFLICT (key) DO NOTHING"
+).bindparams(bindparam("judgement", type_=Packed()), bindparam("created_at", type_=UtcDateTime()))
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A judgement, and under which key it is to be kept; None where it came from the cache or must not be kept."""
+
+    judgement: Judgement
+    key: str | None
+
+    def keep(self, session: Session) -> None:
+        """Store it for programs that come again, in the transaction that stores the verdict."""
+        if self.key is not None:
+            document = asdict(self.judgement)
+            session.execute(_KEEP, {"key": self.key, "judgement": document, "created_at": datetime.now(UTC)})
 
 
 class CachedJudge:
-    """Answers a program seen before under the same tests, limits, rules and isolation from the database."""
+    """Answers a program seen before from the database: same tests, limits, rules, isolation and memory tier.
+
+    A verdict that a busy machine can cause is never kept: one by a time limit, or one near it.
+    """
 
     def __init__(self, db: Database, sandbox: Sandbox) -> None:
         self._db = db
         self._judge = Judge(sandbox)
-        self._isolation = sandbox.name
+        self._isolation = (sandbox.name, sandbox.memory_tier.value)
 
-    def judge(self, program: Program, problem: Problem, *, tests_hash: str, cancelled: Callable[[], bool]) -> Judgement:
+    def judge(self, program: Program, problem: Problem, *, tests_hash: str, cancelled: Callable[[], bool]) -> Judged:
         """The judgement of `program`. `tests_hash` is the problem's, computed once at import.
 
         Raises SandboxError where the execution could not be carried out.
         """
         key = self._key(program, problem, tests_hash)
         with self._db.read() as session:
-            found = session.get(ExecutionResult, key)
+            found = session.scalar(_FIND, {"key": key})
         if found is not None:
-            return _restore(found.judgement)
+            return Judged(restore(found), None)
         judgement = self._judge.judge(
             program,
             tests=problem.tests,
@@ -46,16 +71,8 @@ class CachedJudge:
             language=problem.language,
             cancelled=cancelled,
         )
-        if judgement.verdict not in _TIMED:
-            self._keep(key, judgement)
-        return judgement
-
-    def _keep(self, key: str, judgement: Judgement) -> None:
-        try:
-            with self._db.write() as session:
-                session.add(ExecutionResult(key=key, judgement=asdict(judgement), created_at=datetime.now(UTC)))
-        except IntegrityError:
-            return  # another slot judged the same program meanwhile
+        by_time = judgement.verdict is Verdict.TLE or judgement.near_limit
+        return Judged(judgement, None if by_time else key)
 
     def _key(self, program: Program, problem: Problem, tests_hash: str) -> str:
         parts = [
@@ -63,17 +80,18 @@ class CachedJudge:
             tests_hash,
             json.dumps(asdict(problem.limits), sort_keys=True),
             str(JUDGE_VERSION),
-            self._isolation,
+            *self._isolation,
         ]
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
-def _restore(stored: dict[str, object]) -> Judgement:
-    judgement = Judgement(**stored)  # type: ignore[arg-type]
+def restore(stored: dict[str, Any]) -> Judgement:
+    """The judgement that was stored as the dictionary of its fields."""
+    judgement = Judgement(**stored)
     failure = stored["first_failure"]
     return replace(
         judgement,
         verdict=Verdict(judgement.verdict),
         memory_tier=MemoryTier(judgement.memory_tier),
-        first_failure=None if failure is None else FirstFailure(**failure),  # type: ignore[arg-type]
+        first_failure=None if failure is None else FirstFailure(**failure),
     )

@@ -1,20 +1,18 @@
 """The step `run`: judge the stored program and commit the verdict. No transaction is open meanwhile."""
 
-from collections.abc import Callable
 from dataclasses import asdict, fields
 from datetime import UTC, datetime
-from typing import Protocol
 
 from sqlalchemy import select
 
 from app.db.models import Attempt, Run, RunStatus, Transcript
 from app.db.session import Database, persistently
 from app.domain.errors import SandboxError
-from app.domain.problems import Problem
 from app.domain.programs import Program
 from app.domain.protocol.feedback import feedback
 from app.domain.verdicts import Judgement
 from app.services.claim import Claim, fenced
+from app.services.judge_program import CachedJudge
 from app.services.steps.failure import put_off_failed
 from app.services.steps.situation import read_situation
 from app.services.steps.transitions import Wakes, proceed
@@ -24,15 +22,7 @@ _KEPT = [field.name for field in fields(Judgement) if field.name not in _TEXTS]
 """Columns of Attempt that have the name of a field of Judgement; the texts go to the transcript."""
 
 
-class Judge(Protocol):
-    """What judges: `app.services.judge_program.CachedJudge` in a worker."""
-
-    def judge(self, program: Program, problem: Problem, *, tests_hash: str, cancelled: Callable[[], bool]) -> Judgement:
-        """The verdict. Raises SandboxError where the execution could not be carried out."""
-        ...
-
-
-def run(db: Database, claim: Claim, judge: Judge) -> Wakes:
+def run(db: Database, claim: Claim, judge: CachedJudge) -> Wakes:
     """Judge the program of the last attempt and store the verdict.
 
     A sandbox that fails puts the step off and, after MAX_TRIES, censors the trajectory; neither raises.
@@ -42,7 +32,7 @@ def run(db: Database, claim: Claim, judge: Judge) -> Wakes:
     attempt, transcript = situation.attempts[-1], situation.transcripts[-1]
     program = Program(transcript.program or {})
     try:
-        judgement = judge.judge(
+        judged = judge.judge(
             program,
             situation.problem,
             tests_hash=situation.tests_hash,
@@ -55,8 +45,9 @@ def run(db: Database, claim: Claim, judge: Judge) -> Wakes:
         with db.write() as session:
             trajectory, run_row = fenced(session, claim)
             session.add_all((attempt, transcript))
-            store_judgement(attempt, transcript, judgement)
-            transcript.feedback = feedback(judgement, situation.policy.disclosure)
+            store_judgement(attempt, transcript, judged.judgement)
+            judged.keep(session)
+            transcript.feedback = feedback(judged.judgement, situation.policy.disclosure)
             return proceed(session, trajectory, run_row, situation.attempts, situation)
 
     return persistently(commit)

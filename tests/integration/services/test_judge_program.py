@@ -15,7 +15,7 @@ from app.domain.errors import SandboxError
 from app.domain.ports import Execution, ExecutionOutcome, Sandbox
 from app.domain.problems import Case, CaseTests, Problem
 from app.domain.programs import Program
-from app.domain.verdicts import Judgement, Verdict
+from app.domain.verdicts import Judgement, MemoryTier, Verdict
 from app.services.judge_program import CachedJudge
 from tests.fixtures.engine import addition
 
@@ -33,10 +33,17 @@ HOSTILE = Program.single(
 class Counting:
     """The real sandbox, with what it was asked. `before` is called ahead of each execution."""
 
-    def __init__(self, real: Sandbox, name: str | None = None, before: Callable[[], object] = lambda: None) -> None:
+    def __init__(
+        self,
+        real: Sandbox,
+        name: str | None = None,
+        before: Callable[[], object] = lambda: None,
+        tier: MemoryTier | None = None,
+    ) -> None:
         self._real = real
         self._before = before
         self.name = name or real.name
+        self.memory_tier = tier or real.memory_tier
         self.executions: list[Execution] = []
 
     def run(self, execution: Execution, *, cancelled: Callable[[], bool] = lambda: False) -> ExecutionOutcome:
@@ -51,8 +58,12 @@ class Counting:
 def judge(
     database: Database, sandbox: Counting, program: Program, problem: Problem, tests_hash: str = "1"
 ) -> Judgement:
-    """One question, as a new worker would ask it."""
-    return CachedJudge(database, sandbox).judge(program, problem, tests_hash=tests_hash, cancelled=lambda: False)
+    """One question, as a new worker would ask it and keep the answer."""
+    cached = CachedJudge(database, sandbox)
+    judged = cached.judge(program, problem, tests_hash=tests_hash, cancelled=lambda: False)
+    with database.write() as session:
+        judged.keep(session)
+    return judged.judgement
 
 
 def kept(database: Database) -> int:
@@ -103,6 +114,14 @@ def test_another_isolation_is_judged_anew(database: Database, sandbox: Sandbox) 
     judge(database, isolated, MINUS, problem)
     judge(database, bare, MINUS, problem)
     assert (len(isolated.executions), len(bare.executions)) == (1, 1)
+
+
+def test_another_memory_tier_is_judged_anew(database: Database, sandbox: Sandbox) -> None:
+    problem = addition("a")
+    exact, each = Counting(sandbox, tier=MemoryTier.CGROUP), Counting(sandbox, tier=MemoryTier.RLIMIT)
+    judge(database, exact, MINUS, problem)
+    judge(database, each, MINUS, problem)
+    assert (len(exact.executions), len(each.executions)) == (1, 1)
 
 
 def test_other_rules_are_judged_anew(database: Database, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,7 +185,11 @@ def test_two_threads_with_the_same_program(database: Database, sandbox: Sandbox)
     problem = addition("a")
     with ThreadPoolExecutor(2) as pool:
         asked = [pool.submit(cached.judge, MINUS, problem, tests_hash="1", cancelled=lambda: False) for _ in range(2)]
-        judgements = [one.result() for one in asked]
+        judged = [one.result() for one in asked]
+    for one in judged:
+        with database.write() as session:
+            one.keep(session)
+    judgements = [one.judgement for one in judged]
     assert len(counting.executions) == 2
     assert [judgement.verdict for judgement in judgements] == [Verdict.WA, Verdict.WA]
     assert kept(database) == 1
