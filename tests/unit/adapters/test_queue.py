@@ -1,6 +1,7 @@
 """Wake-ups land where workers look for them; a broker that is away costs a warning and no more."""
 
 import logging
+import threading
 import time
 from pathlib import Path
 
@@ -47,6 +48,28 @@ def test_messages_land_in_the_folder(tmp_path: Path) -> None:
     assert received(tmp_path, WorkerKind.GENERATE) == [TASK_NAMES[WorkerKind.GENERATE]] * 3
     assert received(tmp_path, WorkerKind.EXECUTE) == [TASK_NAMES[WorkerKind.EXECUTE]]
     assert received(tmp_path, WorkerKind.GENERATE) == []
+
+
+@pytest.mark.parametrize("watched", [True, False])
+def test_a_message_file_is_announced_or_else_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, watched: bool
+) -> None:
+    if watched:
+        # Both waits outlast the test: the message can only come by being announced.
+        monkeypatch.setattr("app.adapters.queue._Arrivals._MOST_SECONDS", 60.0)
+        monkeypatch.setattr("app.adapters.queue.POLLING_SECONDS", 60.0)
+    else:
+        monkeypatch.setattr("app.adapters.queue._Arrivals._MOVED_TO", 0)  # the kernel refuses to watch for nothing
+    celery = make_celery(Settings(home=tmp_path))
+    tasks: list[str] = []
+    queue = celery.amqp.queues[WorkerKind.EXECUTE]
+    with celery.connection_for_read() as connection, connection.Consumer(queue, accept=["json"]) as consumer:
+        consumer.on_message = lambda message: tasks.append(message.headers["task"])
+        threading.Timer(0.2, Queue(celery).wake, (WorkerKind.EXECUTE,)).start()
+        before = time.monotonic()
+        connection.drain_events(timeout=30)
+    assert tasks == [TASK_NAMES[WorkerKind.EXECUTE]]
+    assert time.monotonic() - before < 15
 
 
 def test_no_message_where_none_is_wanted(tmp_path: Path) -> None:
