@@ -802,5 +802,5 @@ def test_a_closed_sandbox_refuses():
 
 
 def test_only_one_of_calls_and_tester(sandbox):
-    with pytest.raises(ValueError, match="either"):
+    with pytest.raises(ValueError, match="one of"):
         sandbox.run(Execution(Program.single(RIGHT), "f", ENOUGH))

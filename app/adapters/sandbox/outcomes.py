@@ -1,11 +1,13 @@
 """A runner's message → an outcome. The message is data: whatever does not fit is the sandbox's failure."""
 
+import base64
 import json
 from dataclasses import replace
 from typing import Any
 
+from app.adapters.sandbox.requests import Style
 from app.domain.errors import SandboxError
-from app.domain.ports import Answer, End, Execution, ExecutionOutcome
+from app.domain.ports import Answer, End, Execution, ExecutionOutcome, Printed
 from app.domain.verdicts import MemoryTier
 
 _LIMITS = {
@@ -24,12 +26,12 @@ def build_outcome(
     message: dict[str, Any],
     execution: Execution,
     *,
-    style: str,
+    style: Style,
     sandbox: str,
     tier: MemoryTier,
     cgroup_peak_kb: int | None,
 ) -> ExecutionOutcome:
-    """The outcome a message tells. `style` is `calls`, `across` or `weak`.
+    """The outcome a message tells.
 
     Raises SandboxError where the execution could not be carried out, and NeedsOneProcess for `across`.
     """
@@ -41,8 +43,10 @@ def build_outcome(
             if facts.get("setup_error"):
                 raise SandboxError(f"the sandbox failed: {facts['setup_error']}")
         outcome = _from_candidate(candidate, execution, sandbox, tier, cgroup_peak_kb)
-        if style == "calls" or outcome.compile_error is not None:
+        if style in ("calls", "script") or outcome.compile_error is not None:
             return outcome
+        if style == "command":
+            return _with_command(outcome, candidate)
         if style == "weak":
             return _with_report(replace(outcome, weak=True), candidate, candidate)
         return _with_report(outcome, candidate, message["tester"])
@@ -54,13 +58,15 @@ def _from_candidate(
     facts: dict[str, Any], execution: Execution, sandbox: str, tier: MemoryTier, cgroup_peak_kb: int | None
 ) -> ExecutionOutcome:
     answers = tuple(_answer(one) for one in facts["answers"])
-    if len(answers) > len(execution.calls):
-        raise ValueError("more answers than calls")
+    printed = tuple(_printed(one) for one in facts["printed"])
+    if len(answers) > len(execution.calls) or len(printed) > len(execution.inputs):
+        raise ValueError("more answers than questions")
     unlimited = End.COMPLETED if facts["finished"] else End.EXITED
     end = unlimited if facts["limit"] is None else _LIMITS[facts["limit"]]
     return ExecutionOutcome(
         end=end,
         answers=answers,
+        printed=printed,
         sandbox=sandbox,
         memory_tier=tier,
         compile_error=facts["compile_error"],
@@ -85,6 +91,25 @@ def _answer(raw: list[str]) -> Answer:
         return Answer("exception", error=name, detail=detail)
     (detail,) = rest
     return Answer("unencodable", detail=detail)
+
+
+def _printed(one: Any) -> Printed:
+    output, error, detail = one
+    if not ((error is None or isinstance(error, str)) and isinstance(detail, str)):
+        raise ValueError("errors are texts")
+    return Printed(base64.b64decode(output, validate=True), error, detail)
+
+
+def _with_command(outcome: ExecutionOutcome, candidate: dict[str, Any]) -> ExecutionOutcome:
+    """The facts of a test command. Its report was left by the program's own process."""
+    outcome = replace(outcome, weak=True)
+    if candidate["report"] is None:
+        return outcome
+    left = json.loads(candidate["report"])
+    report, failure = left["report"], left["failure"]
+    if not (isinstance(failure, str) and (report is None or isinstance(report, str))):
+        raise ValueError("a report is a text")
+    return replace(outcome, report=report, tester_error=failure or None, tester_completed=True)
 
 
 def _with_report(outcome: ExecutionOutcome, candidate: dict[str, Any], tester: dict[str, Any]) -> ExecutionOutcome:

@@ -12,8 +12,10 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
+from app.adapters.sandbox import requests
 from app.adapters.sandbox.cgroups import Leaf, MemoryCgroups
 from app.adapters.sandbox.outcomes import NeedsOneProcess, build_outcome
+from app.adapters.sandbox.requests import Style, style_of
 from app.adapters.sandbox.runner import frames
 from app.adapters.sandbox.runner.supervisor import MAX_WAIT
 from app.domain.errors import SandboxError
@@ -52,7 +54,12 @@ class _Runner:
         self.executions = 0
 
     def request(
-        self, head: dict[str, Any], tester: str | None, leaf: Leaf | None, give_up: float, cancelled: Callable[[], bool]
+        self,
+        head: dict[str, Any],
+        tests: bytes | None,
+        leaf: Leaf | None,
+        give_up: float,
+        cancelled: Callable[[], bool],
     ) -> dict[str, Any]:
         """Send a request and wait for its outcome. Raises _Broken and Cancelled."""
         if not self._greeted:
@@ -64,8 +71,8 @@ class _Runner:
             self._channel.sendall(frames.frame(json.dumps({**head, "descriptors": len(descriptors)}).encode()))
             if descriptors:
                 socket.send_fds(self._channel, [b"F"], descriptors)
-            if tester is not None:
-                self._channel.sendall(frames.frame(tester.encode("utf-8", "surrogatepass")))
+            if tests is not None:
+                self._channel.sendall(frames.frame(tests))
         except OSError as error:
             raise _Broken(self._last_words() or str(error)) from error
         return self._receive(give_up, cancelled)
@@ -238,36 +245,23 @@ class RunnerPool:
         """See `app.domain.ports.Sandbox`."""
         if execution.language != "python":
             raise SandboxError(f"this sandbox runs Python only, not {execution.language}")
-        if bool(execution.calls) == (execution.tester is not None):
-            raise ValueError("an execution has either calls or a tester")
-        if execution.tester is None:
-            return self._run_style(execution, "calls", cancelled, alone)
         try:
-            return self._run_style(execution, "across", cancelled, alone)
+            return self._run_style(execution, style_of(execution), cancelled, alone)
         except NeedsOneProcess:
             return self._run_style(execution, "weak", cancelled, alone)
 
     def _run_style(
-        self, execution: Execution, style: str, cancelled: Callable[[], bool], alone: bool
+        self, execution: Execution, style: Style, cancelled: Callable[[], bool], alone: bool
     ) -> ExecutionOutcome:
-        limits = execution.limits
-        head = {
-            "style": style,
-            "files": dict(execution.program.files),
-            "entry_point": execution.entry_point,
-            "calls": list(execution.calls),
-            "cpu_seconds": limits.cpu_seconds,
-            "wall_seconds": limits.wall_seconds,
-            "memory_bytes": limits.memory_mb * 1024 * 1024,
-            "output_bytes": limits.output_bytes,
-        }
+        limits, tests = execution.limits, requests.tests(execution)
+        head = requests.head(execution, style)
         with self._turns.hold(alone=alone, check=lambda: self._check(cancelled)) as slot:
             for last in (False, True):
                 runner = slot.runner = slot.runner or self._start()
                 leaf = self._leaf(limits.memory_mb * 1024 * 1024)
                 try:
                     give_up = time.monotonic() + limits.wall_seconds * _GRACE_FACTOR + _GRACE_SECONDS
-                    message = runner.request(head, execution.tester, leaf, give_up, cancelled)
+                    message = runner.request(head, tests, leaf, give_up, cancelled)
                     peak = leaf.peak_kb() if leaf else None
                 except _Broken as error:
                     self._retire(slot)

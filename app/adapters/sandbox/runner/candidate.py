@@ -11,6 +11,7 @@ from app.adapters.sandbox.runner import isolation
 
 def prepare(
     *,
+    standard_input: int | None,
     outputs: list[int],
     kept: list[int],
     cgroup: list[int],
@@ -21,12 +22,13 @@ def prepare(
 ) -> None:
     """Set up descriptors, cgroup, limits and the interpreter. The caller must not return into the supervisor.
 
-    `kept` are the only descriptors besides the three standard ones that stay open.
+    `kept` are the only descriptors besides the three standard ones that stay open. `standard_input` is None where there
+    is nothing to read.
     """
     os.setsid()
     for descriptor in cgroup:
         os.write(descriptor, b"0")
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(os.open(os.devnull, os.O_RDONLY) if standard_input is None else standard_input, 0)
     os.dup2(outputs[0], 1)
     os.dup2(outputs[1], 2)
     lowest = 3

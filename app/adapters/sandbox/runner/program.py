@@ -1,6 +1,7 @@
 """Compiling and loading a Python program, calling it, and describing what it raises."""
 
 import builtins
+import importlib
 import opcode
 import os
 import sys
@@ -10,6 +11,10 @@ from typing import Any, NamedTuple
 
 MODULE = "solution"
 """Name the program is imported under; never `__main__`, so that a main guard stays closed."""
+
+TEST_PACKAGES = "/halflife/test-packages"
+MAX_REPORT = 4 * 1024 * 1024
+"""Bytes of the report that a test command leaves."""
 
 _MAX_MESSAGE = 2000
 _FIRST_FRAMES, _LAST_FRAMES = 3, 8
@@ -59,11 +64,11 @@ def main_file(files: dict[str, str]) -> str:
     return preferred if preferred in files or not files else next(iter(files))
 
 
-def load(code: types.CodeType) -> dict[str, Any]:
-    """Run the module's code and return its globals. Whatever it raises goes through."""
-    module = types.ModuleType(MODULE)
+def load(code: types.CodeType, name: str = MODULE) -> dict[str, Any]:
+    """Run the code as the module `name` and return its globals. Whatever it raises goes through."""
+    module = types.ModuleType(name)
     module.__dict__["__file__"] = code.co_filename
-    sys.modules[MODULE] = module
+    sys.modules[name] = module
     exec(code, module.__dict__)  # noqa: S102 - running the program is what the sandbox is for
     return module.__dict__
 
@@ -82,6 +87,39 @@ def resolve(namespace: dict[str, Any], entry_point: str) -> Callable[..., Any]:
             target = target()
         target = getattr(target, name)
     return target  # type: ignore[no-any-return]
+
+
+def find(place: str) -> Any:
+    """What `module:name.name` names, imported if need be; `:name` is of the main module.
+
+    `module:*` gives the names that `from module import *` is to bring.
+    Raises what the import raises, and AttributeError.
+    """
+    module, _, names = place.partition(":")
+    target: Any = importlib.import_module(module or MODULE)
+    if names == "*":
+        return _public_names(target)
+    for name in names.split(".") if names else ():
+        target = getattr(target, name)
+    return target
+
+
+def _public_names(module: types.ModuleType) -> list[str]:
+    """Without what the module merely imported: modules, and functions and classes of others."""
+    if hasattr(module, "__all__"):
+        return list(module.__all__)
+    return [
+        name
+        for name, value in vars(module).items()
+        if not name.startswith("_")
+        and not isinstance(value, types.ModuleType)
+        and getattr(value, "__module__", module.__name__) == module.__name__
+    ]
+
+
+def test_packages() -> list[str]:
+    """Where pytest and what it needs can be imported from, for tests only; empty where the sandbox has none."""
+    return [TEST_PACKAGES] if os.path.isdir(TEST_PACKAGES) else []
 
 
 def decides_equality(value: Any, sources: dict[str, str]) -> bool:

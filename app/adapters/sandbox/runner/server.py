@@ -99,13 +99,15 @@ def _carry_out(channel: socket.socket, *, isolated: bool) -> bytes:
     request: dict[str, Any] = json.loads(frames.read_frame(channel.recv, frames.MAX_REQUEST))
     descriptors = frames.receive_descriptors(channel, request["descriptors"]) if request["descriptors"] else []
     task = Assignment(
-        body=lambda control: calls.serve(request, control, control),
+        body=_BODIES.get(request["style"], _serve_calls)(request),
         cpu_seconds=request["cpu_seconds"],
         wall_seconds=request["wall_seconds"],
         memory_bytes=request["memory_bytes"],
         output_bytes=request["output_bytes"],
         isolated=isolated,
         calls=request["calls"],
+        fresh_process=request["fresh_process"],
+        inputs=request["inputs"],
         peer=None,
         cgroup=descriptors[:-1],
         oom_events=descriptors[-1] if descriptors else None,
@@ -114,8 +116,8 @@ def _carry_out(channel: socket.socket, *, isolated: bool) -> bytes:
     if request["style"] == "across":
         return _carry_out_across(channel, request, task)
     if request["style"] == "weak":
-        source = _read_tests(channel)
-        task = task._replace(body=lambda control: tester.run_beside(request, source, control))
+        tests = _read_tests(channel)
+        task = task._replace(body=lambda control: tester.run_beside(request, tests, control))
     return b'{"candidate":' + _facts(task) + b"}"
 
 
@@ -126,11 +128,10 @@ def _carry_out_across(channel: socket.socket, request: dict[str, Any], task: Ass
     def run_tester() -> bytes:
         # Only this process reads the tests: the candidate descends from one that never held them.
         candidates_end.close()
-        source = _read_tests(channel)
-        entry_point = request["entry_point"]
+        tests = _read_tests(channel)
         return _facts(
             task._replace(
-                body=lambda control: tester.run_across(entry_point, source, control, testers_end),
+                body=lambda control: tester.run_across(tests, control, testers_end),
                 peer=testers_end,
                 # The candidate's own deadline comes first, so that it is the one to be blamed.
                 wall_seconds=task.wall_seconds * (1 + MAX_WAIT) + 2,
@@ -157,8 +158,21 @@ def _carry_out_across(channel: socket.socket, request: dict[str, Any], task: Ass
     return b'{"candidate":' + candidate_facts + b',"tester":' + tester_facts + b"}"
 
 
-def _read_tests(channel: socket.socket) -> str:
-    return frames.read_frame(channel.recv, frames.MAX_REQUEST).decode("utf-8", "surrogatepass")
+def _serve_calls(request: dict[str, Any]) -> Callable[[socket.socket], None]:
+    return lambda control: calls.serve(request, control, control)
+
+
+_BODIES: dict[str, Callable[[dict[str, Any]], Callable[[socket.socket], None]]] = {
+    "calls": _serve_calls,
+    "script": lambda request: lambda control: calls.run_script(request, control),
+    "command": lambda request: lambda control: calls.run_command(request, control),
+}
+"""What the candidate's process does, by the style of the execution, where no tests run beside it."""
+
+
+def _read_tests(channel: socket.socket) -> dict[str, Any]:
+    tests: dict[str, Any] = json.loads(frames.read_frame(channel.recv, frames.MAX_REQUEST))
+    return tests
 
 
 def _facts(task: Assignment) -> bytes:

@@ -4,6 +4,7 @@ It is the first process of the candidate's pid namespace. Signals from within ca
 it, and it reports only when none of its descendants is left.
 """
 
+import base64
 import contextlib
 import os
 import resource
@@ -29,7 +30,8 @@ class Assignment(NamedTuple):
     """What one supervisor has to carry out.
 
     `body` runs in the candidate's process with the control socket. `calls` are argument tuples this supervisor sends
-    itself; `peer` is a socket handed to the body instead, over which another process sends calls.
+    itself, all to one process or, with `fresh_process`, to one each; `inputs` are what the body's standard input holds,
+    one process each; `peer` is a socket handed to the body instead, over which another process sends calls.
     `cgroup`: descriptors of the files a process joins its memory cgroup by; `oom_events` of the file counting kills;
     `host` of the socket to the host, whose end is the end of the execution.
     """
@@ -41,6 +43,8 @@ class Assignment(NamedTuple):
     output_bytes: int
     isolated: bool
     calls: list[str]
+    fresh_process: bool
+    inputs: list[str]
     peer: socket.socket | None
     cgroup: list[int]
     oom_events: int | None
@@ -75,6 +79,17 @@ class _Output:
                 self._read += len(chunk)
                 kept += chunk
 
+    def close(self) -> None:
+        """Close the pipes."""
+        for pipe in self.pipes:
+            for descriptor in pipe:
+                os.close(descriptor)
+
+    @property
+    def written(self) -> bytes:
+        """What standard output got."""
+        return bytes(self._kept[0])
+
     def texts(self) -> list[str]:
         """Both streams as text without NUL; bytes that are no UTF-8 are escaped."""
         return [self._text(bytes(kept)) for kept in self._kept]
@@ -92,6 +107,7 @@ class Supervisor:
     def __init__(self, assignment: Assignment) -> None:
         self._task = assignment
         self._answers: list[list[str]] = []
+        self._printed: list[list[str | None]] = []
         self._answer_bytes = 0
         self._compiled = False
         self._ready = False
@@ -126,13 +142,16 @@ class Supervisor:
         isolation.hide_memory()
         self._workplace = workplace
         self._output = _Output(task.output_bytes)
+        self._standard_input: int | None = None
         self._oom_before = self._oom_kills()
         started = time.monotonic()
         self._started = started
         self._deadline = started + task.wall_seconds
         try:
             while self._one_process():
-                pass
+                if task.inputs:
+                    self._output.close()
+                    self._output = _Output(task.output_bytes)
         finally:
             if not task.isolated:
                 _remove_tree(workplace)
@@ -143,6 +162,7 @@ class Supervisor:
         stdout, stderr = self._output.texts()
         return {
             "answers": self._answers,
+            "printed": self._printed,
             "compile_error": self._compile_error,
             "load_error": self._load_error,
             "setup_error": self._setup_error,
@@ -163,14 +183,20 @@ class Supervisor:
     def _one_process(self) -> bool:
         """Start a process and see it to its end. True if calls are left that deserve another one."""
         ours, theirs = socket.socketpair()
+        if self._task.inputs:
+            self._standard_input = _file_of(self._task.inputs[len(self._printed)])
         pid = os.fork()
         if pid == 0:
-            _run_body(self._task, self._output, theirs, self._workplace)
+            _run_body(self._task, self._output, theirs, self._workplace, self._standard_input)
         theirs.close()
+        if self._standard_input is not None:
+            os.close(self._standard_input)
         if self._task.peer is not None:
             # A copy kept here would hide the candidate's end from the other side.
             self._task.peer.close()
         self._compiled = self._ready = self._finished = False
+        self._too_many = self._broken_channel = False
+        self._assigned = len(self._answers) + 1 if self._task.fresh_process else len(self._task.calls)
         ours.setblocking(False)
         incoming = frames.FrameBuffer(frames.MAX_MESSAGE)
         handle = os.pidfd_open(pid)
@@ -190,7 +216,10 @@ class Supervisor:
     def _watch(self, ours: socket.socket, incoming: frames.FrameBuffer, handle: int) -> None:
         """Serve the process until it ends, is done, or goes over a limit."""
         outgoing = memoryview(
-            b"".join(frames.pack("?", str(number), self._task.calls[number]) for number in self._remaining())
+            b"".join(
+                frames.pack("?", str(number), "", self._task.calls[number], "")
+                for number in range(len(self._answers), self._assigned)
+            )
         )
         poll = select.poll()
         channel = ours.fileno()
@@ -247,7 +276,7 @@ class Supervisor:
             or self._broken_channel
             or self._limit is not None
             or self._report is not None
-            or (self._task.calls and not self._remaining())
+            or (self._task.calls and len(self._answers) >= self._assigned)
         )
 
     def _over_limit(self) -> bool:
@@ -313,14 +342,14 @@ class Supervisor:
             (self._report,) = fields
         elif kind == "D":
             self._finished = True
-        elif kind in ("V", "E", "U") and self._remaining() and int(fields[0]) == len(self._answers):
+        elif kind in ("V", "E", "U") and int(fields[0]) == len(self._answers) < self._assigned:
             self._take_answer(kind, fields[1:])
         elif self._remaining() or kind not in ("V", "E", "U"):
             raise ValueError("a message out of turn")
 
     def _take_answer(self, kind: str, fields: list[str]) -> None:
         if kind == "V":
-            (value,) = fields
+            value, _changed = fields
             self._answers.append(["V", value])
         elif kind == "U":
             detail, _own = fields
@@ -346,34 +375,66 @@ class Supervisor:
             return False
         if self._limit is not None:
             return False
+        if self._task.inputs:
+            return self._take_output(status)
         if self._load_error is not None:
             self._finished = False
             self._answers += [["E", *self._load_error]] * len(self._remaining())
             return False
-        if self._report is not None or self._finished or (self._task.calls and not self._remaining()):
+        if self._report is not None or self._finished or (self._task.calls and len(self._answers) >= self._assigned):
             self._finished = self._death is None
-            return False
+            return bool(self._remaining())
         # It ended of itself, or had to be ended for what it did, with something still to do.
         if self._tree.reaped_cpu() > self._task.cpu_seconds:
             self._limit = "cpu_time"
             return False
         name, detail = _fate(status)
         if self._too_many:
-            name, detail = "process_limit", f"it started more than {isolation.MAX_PROCESSES} processes"
+            name, detail = self._many()
         elif self._broken_channel:
             name, detail = "broken_channel", "it wrote to the channel its answers travel on"
         if self._death is None:
             self._death = [name, detail]
-            if os.WIFSIGNALED(status or 0):
-                self._signal = os.WTERMSIG(status or 0)
-            else:
-                self._exit_code = os.waitstatus_to_exitcode(status or 0)
+            self._note_status(status)
         again = self._ready and not self._too_many and bool(self._remaining())
-        self._too_many = self._broken_channel = False
         # What kills the process while it loads would kill the next one too.
         lost = 1 if again else len(self._remaining())
         self._answers += [["E", name, detail]] * lost
         return again and bool(self._remaining())
+
+    def _take_output(self, status: int | None) -> bool:
+        """Record what a script printed and how it ended. True if inputs are left."""
+        if self._tree.reaped_cpu() > self._task.cpu_seconds:
+            self._limit = "cpu_time"
+            return False
+        error: str | None = None
+        detail = ""
+        if self._load_error is not None:
+            error, detail = self._load_error
+        elif self._too_many:
+            error, detail = self._many()
+        elif self._broken_channel or status != 0:
+            error, detail = _fate(status)
+        if error is not None and self._exit_code is None and self._signal is None:
+            self._note_status(status)
+        output = self._output.written
+        self._answer_bytes += len(output)
+        if self._answer_bytes > frames.MAX_ANSWERS:
+            self._limit = "output_limit"
+            return False
+        self._printed.append([base64.b64encode(output).decode("ascii"), error, detail])
+        self._load_error = None
+        self._finished = len(self._printed) == len(self._task.inputs)
+        return not self._finished
+
+    def _note_status(self, status: int | None) -> None:
+        if os.WIFSIGNALED(status or 0):
+            self._signal = os.WTERMSIG(status or 0)
+        else:
+            self._exit_code = os.waitstatus_to_exitcode(status or 0)
+
+    def _many(self) -> tuple[str, str]:
+        return "process_limit", f"it started more than {isolation.MAX_PROCESSES} processes"
 
 
 def _fate(status: int | None) -> tuple[str, str]:
@@ -388,11 +449,22 @@ def _fate(status: int | None) -> tuple[str, str]:
     return name, f"the process was ended by {name}"
 
 
-def _run_body(task: Assignment, output: _Output, control: socket.socket, workplace: str) -> None:
+def _file_of(text: str) -> int:
+    """A descriptor from which the text can be read: no pipe that somebody would have to fill."""
+    descriptor = os.memfd_create("stdin", os.MFD_CLOEXEC)
+    frames.write_all(descriptor, text.encode("utf-8", "surrogatepass"))
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor
+
+
+def _run_body(
+    task: Assignment, output: _Output, control: socket.socket, workplace: str, standard_input: int | None
+) -> None:
     """Become the candidate's process. Does not return."""
     kept = [control.fileno()] + ([task.peer.fileno()] if task.peer is not None else [])
     try:
         candidate.prepare(
+            standard_input=standard_input,
             outputs=[write_end for _, write_end in output.pipes],
             kept=kept,
             cgroup=task.cgroup,
