@@ -9,7 +9,7 @@ import sys
 
 import typer
 
-from app.cli import doctor, models, problems, runs, serve
+from app.cli import doctor, judge, models, problems, runs, serve
 from app.domain.errors import HalflifeError, InfrastructureError
 
 app = typer.Typer(
@@ -21,6 +21,7 @@ app = typer.Typer(
 )
 app.command("serve")(serve.serve)
 app.command("doctor")(doctor.doctor)
+app.command("judge")(judge.judge)
 app.add_typer(problems.app, name="problems")
 app.add_typer(models.app, name="models")
 app.add_typer(runs.app, name="runs")

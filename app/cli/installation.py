@@ -68,13 +68,13 @@ def installation() -> Iterator[Installation]:
 
 
 @contextmanager
-def sandbox_of(settings: Settings) -> Iterator[Sandbox]:
-    """The sandbox of the settings.
+def sandbox_of(settings: Settings, slots: int | None = None) -> Iterator[Sandbox]:
+    """The sandbox of the settings, with their number of slots unless another is given.
 
     Raises SandboxUnavailable with what to install.
     """
     unsandboxed = settings.sandbox is SandboxChoice.UNSANDBOXED
-    sandbox = open_sandbox(settings.execute_slots, unsandboxed=unsandboxed)
+    sandbox = open_sandbox(slots or settings.execute_slots, unsandboxed=unsandboxed)
     try:
         yield sandbox
     finally:

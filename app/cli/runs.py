@@ -1,21 +1,19 @@
 """`halflife runs …`."""
 
 import time
-from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
-from sqlalchemy import select
 
 from app.adapters.processes import Group
+from app.cli.chosen import endpoint_id, problem_set_id
 from app.cli.installation import Installation, JsonFlag, emit, installation, note
 from app.cli.serve import START_SECONDS, worker_children
 from app.db.base import LARGEST_ID
-from app.db.models import ModelEndpoint, ProblemSetRow, RunStatus
+from app.db.models import RunStatus
 from app.db.queries.decay_counts import RunSummary, run_summary
 from app.db.queries.runs import RunFilter, list_runs
-from app.domain.errors import NotFoundError
 from app.domain.metrics.decay import DecayStatus
 from app.domain.protocol.policy import Disclosure, History, Protocol, Start, StopOn
 from app.domain.work import WorkerKind
@@ -74,8 +72,8 @@ def create(
     with installation() as opened:
         ensure_repair_search(opened.db, opened.vault)
         request = RunRequest(
-            problem_set_id=_problem_set(opened, problems),
-            endpoint_id=_endpoint(opened, model),
+            problem_set_id=problem_set_id(opened, problems),
+            endpoint_id=endpoint_id(opened, model),
             protocol=protocol,
             problems=problem,
             budget_tokens=budget_tokens,
@@ -246,27 +244,3 @@ def _percent(share: float | None) -> str:
 
 def _number(value: float | None) -> str:
     return "undefined" if value is None else f"{value:.3f}"
-
-
-def _problem_set(opened: Installation, text: str) -> int:
-    name, at, version = text.rpartition("@")
-    if not (at and version.isdecimal()):
-        name, version = text, ""
-    query = select(ProblemSetRow.id).where(ProblemSetRow.name == name).order_by(ProblemSetRow.version.desc()).limit(1)
-    if version:
-        query = query.where(ProblemSetRow.version == min(int(version), LARGEST_ID))
-    with opened.db.read() as session:
-        found = session.scalar(query)
-        known: Sequence[str] = session.scalars(select(ProblemSetRow.name).distinct()).all()
-    if found is None:
-        raise NotFoundError(f"there is no problem set {text!r}; there are: {', '.join(sorted(known)) or 'none'}")
-    return found
-
-
-def _endpoint(opened: Installation, name: str) -> int:
-    with opened.db.read() as session:
-        found = session.scalar(select(ModelEndpoint.id).where(ModelEndpoint.name == name))
-        known = session.scalars(select(ModelEndpoint.name)).all()
-    if found is None:
-        raise NotFoundError(f"there is no model {name!r}; there are: {', '.join(sorted(known)) or 'none'}")
-    return found
