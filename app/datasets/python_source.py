@@ -65,3 +65,15 @@ def head(source: str, entry_point: ast.FunctionDef) -> str | None:
     if ast.get_docstring(entry_point, clean=False) is None or first.lineno == entry_point.lineno:
         return None
     return "".join(source.splitlines(keepends=True)[entry_point.lineno - 1 : first.end_lineno])
+
+
+class Rename(ast.NodeTransformer):
+    """Renames every use of a name. Changes the tree it visits."""
+
+    def __init__(self, old: str, new: str) -> None:
+        self._old, self._new = old, new
+
+    def visit_Name(self, node: ast.Name) -> ast.Name:
+        if node.id == self._old:
+            node.id = self._new
+        return node

@@ -83,8 +83,8 @@ class Record:
             self.fail(f"field {name!r} is empty")
         return value
 
-    def boolean(self, name: str, default: bool) -> bool:
-        """An optional boolean."""
+    def boolean(self, name: str, default: Any = _MISSING) -> bool:
+        """A boolean."""
         value: bool = self._get(name, bool, default)
         return value
 

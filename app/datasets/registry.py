@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from app.datasets import humaneval, native
+from app.datasets import humaneval, mbpp, native
 from app.domain.errors import InputError
 from app.domain.problems import ProblemSet
 
@@ -15,6 +15,7 @@ class Reader(Protocol):
 
 FORMATS: dict[str, Reader] = {
     "humaneval": humaneval.read,
+    "mbpp": mbpp.read,
     "native": native.read,
 }
 

@@ -7,7 +7,7 @@ from app.domain.errors import FormatError, InputError
 
 
 def test_unknown_formats_are_refused_with_the_known_ones() -> None:
-    with pytest.raises(InputError, match=r"^unknown format 'csv'; known are humaneval, native$"):
+    with pytest.raises(InputError, match=r"^unknown format 'csv'; known are humaneval, mbpp, native$"):
         read_problem_set(b"", format="csv", name="x")
 
 
