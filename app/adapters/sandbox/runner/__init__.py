@@ -7,6 +7,6 @@ starts from the same clean memory. The processes of one execution:
     server ── director ─┬── supervisor ── candidate     (where test code calls the candidate)
                         └── supervisor ── tester
 
-A supervisor is the first process of its namespaces. It reads the request, holds the clock and the limits, and reaps
-every process before it reports. The candidate gets arguments and gives answers.
+A supervisor is there before its request comes. It holds the clock and the limits, and reaps every process before it
+reports. The candidate gets arguments and gives answers.
 """

@@ -1,4 +1,8 @@
-"""Entry of the runner: `python3 __main__.py DESCRIPTOR isolated|bare`, with the socket to the host as DESCRIPTOR."""
+"""Entry of the runner.
+
+`python3 __main__.py DESCRIPTOR isolated|bare`, with the socket to the host as DESCRIPTOR, or
+`python3 __main__.py DIRECTORY slot GROUP EXECUTIONS`, to listen in DIRECTORY for a host of the group with that number.
+"""
 
 import os
 import sys
@@ -15,6 +19,10 @@ def _declare_packages(root: str) -> None:
 
 if __name__ == "__main__":
     _declare_packages(os.path.realpath(os.path.join(os.path.dirname(__file__), *[os.pardir] * 4)))
-    from app.adapters.sandbox.runner.server import main
+    from app.adapters.sandbox.runner import homes, server, slot
 
-    main(int(sys.argv[1]), isolated=sys.argv[2] == "isolated")
+    address, mode = sys.argv[1:3]
+    if mode == "slot":
+        slot.main(address, int(sys.argv[3]), int(sys.argv[4]))
+    else:
+        server.main(int(address), homes.HOMES[mode]())

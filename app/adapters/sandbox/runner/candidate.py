@@ -7,6 +7,7 @@ import sys
 import types
 
 from app.adapters.sandbox.runner import isolation
+from app.adapters.sandbox.runner.homes import Home
 
 
 def prepare(
@@ -18,7 +19,7 @@ def prepare(
     workplace: str,
     cpu_seconds: float,
     memory_bytes: int | None,
-    own_user: bool,
+    home: Home,
 ) -> None:
     """Set up descriptors, cgroup, limits and the interpreter. The caller must not return into the supervisor.
 
@@ -36,7 +37,8 @@ def prepare(
         os.closerange(lowest, descriptor)
         lowest = descriptor + 1
     os.closerange(lowest, 4096)
-    isolation.limit_resources(cpu_seconds=cpu_seconds, memory_bytes=memory_bytes, own_user=own_user)
+    isolation.limit_resources(cpu_seconds=cpu_seconds, memory_bytes=memory_bytes, own_user=home.own_user)
+    home.confine()
     os.chdir(workplace)
     os.umask(0o022)
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,7 +1,7 @@
 """What takes powers away from a process: namespaces, mounts, capabilities, seccomp, rlimits.
 
 By ctypes, because Python has had os.unshare() only since 3.12 and has no other of these calls. The order matters: a
-process that has just unshared its user namespace holds every capability in it until `drop_privileges`.
+process that has just unshared its user namespace holds every capability in it until `drop_capabilities`.
 """
 
 import contextlib
@@ -140,14 +140,18 @@ def _mount_tmpfs(path: str, size: int, inodes: int, mode: str, flags: int = 0) -
     _check(_libc.mount(b"tmpfs", place, b"tmpfs", _MS_NOSUID | _MS_NODEV | flags, options), f"mount {path}")
 
 
-def drop_privileges() -> None:
-    """Drop every capability for good, forbid regaining any, and filter system calls. Inherited by children."""
+def drop_capabilities() -> None:
+    """Drop every capability for good. Inherited by children."""
     for capability in range(_MOST_CAPABILITIES):
         # Refused beyond the last capability, and to one who has none to drop.
         if _libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0) != 0:
             break
     header = struct.pack("=Ii", _CAPABILITY_VERSION_3, 0)
     _check(_libc.capset(header, b"\0" * 24), "capset")
+
+
+def filter_calls() -> None:
+    """Forbid gaining privileges by running a program, and filter system calls. Inherited by children."""
     _check(_libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
     if _FILTER is not None:
         program = _Program(len(_FILTER) // 8, ctypes.cast(ctypes.c_char_p(_FILTER), ctypes.c_void_p))
@@ -230,6 +234,8 @@ def limit_resources(*, cpu_seconds: float, memory_bytes: int | None, own_user: b
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_NOFILE, MAX_OPEN_FILES),
         (resource.RLIMIT_FSIZE, TMP_BYTES),
+        # POSIX queues outlive their process.
+        (resource.RLIMIT_MSGQUEUE, 0),
     ]
     if own_user:
         limits.append((resource.RLIMIT_NPROC, MAX_PROCESSES))

@@ -5,6 +5,7 @@ import os
 import resource
 import signal
 import time
+from collections.abc import Callable
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _RETRY_SECONDS = 0.001
@@ -16,8 +17,7 @@ class ProcessTree:
     Opens /proc at construction, so that it can be covered by a mount afterwards.
     """
 
-    def __init__(self, *, own_namespace: bool) -> None:
-        self._own_namespace = own_namespace
+    def __init__(self) -> None:
         self._proc = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         # In a pid namespace of its own this process is 1, but here it goes by the number the mounted /proc knows.
         self._self = int(os.readlink("self", dir_fd=self._proc))
@@ -76,12 +76,14 @@ class ProcessTree:
             waiting += children.get(pid, ())
         return found
 
-    def end(self, watched: int) -> int | None:
-        """Kill and reap every descendant. The wait status of the child `watched`, if it had not been reaped yet."""
+    def end(self, watched: int, kill: Callable[[], None]) -> int | None:
+        """Have every descendant killed, and reap it.
+
+        The wait status of the child `watched`, if it had not been reaped yet.
+        """
         status = None
         while True:
-            self._kill()
-            # A process in the midst of a fork may have escaped the first blow.
+            kill()
             try:
                 pid, code, _usage = os.wait4(-1, os.WNOHANG)
                 while pid:
@@ -92,11 +94,8 @@ class ProcessTree:
                 return status
             time.sleep(_RETRY_SECONDS / 10)
 
-    def _kill(self) -> None:
-        if self._own_namespace:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(-1, signal.SIGKILL)
-            return
+    def kill(self) -> None:
+        """Kill every descendant, one by one: a process in the midst of a fork may escape."""
         for pid in self._descendants():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)

@@ -14,7 +14,9 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from app.adapters.sandbox.runner import calls, frames, isolation, program, tester
+from app.adapters.sandbox.runner import calls, frames, program, tester
+from app.adapters.sandbox.runner.fingerprint import FINGERPRINT
+from app.adapters.sandbox.runner.homes import Home
 from app.adapters.sandbox.runner.supervisor import MAX_WAIT, Assignment, Supervisor
 
 # What short programs import, loaded once for all of them. Every megabyte makes every fork slower, so that what is
@@ -25,33 +27,62 @@ _PRELOADED = [
 ]
 
 
-def main(descriptor: int, *, isolated: bool) -> None:
+DONE, BROKEN, HUNG_UP = 0, 1, 2
+"""How the service of one request ended; anything else is as good as broken."""
+
+
+def main(descriptor: int, home: Home) -> None:
     """Serve the socket `descriptor` until the host closes it."""
+    prepare()
+    channel = socket.socket(fileno=descriptor)
+    greet(channel)
+    # One that failed may have left half a request in the socket.
+    while serve_next(channel, home) == DONE:
+        pass
+
+
+def prepare() -> None:
+    """Make this process one to fork from. Called once, before anything is served."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _preload()
     _hide_ourselves()
-    channel = socket.socket(fileno=descriptor)
-    channel.sendall(frames.frame(json.dumps({"python": list(sys.version_info[:3])}).encode()))
     gc.collect()
     gc.freeze()
     # A collection in a fork would copy pages for nothing; the candidate's process turns it on again.
     gc.disable()
+
+
+def greet(channel: socket.socket, **more: object) -> None:
+    """Tell the host which interpreter and which runner it is talking to, and what else the home has to say."""
+    greeting = {"python": list(sys.version_info[:3]), "fingerprint": FINGERPRINT, **more}
+    channel.sendall(frames.frame(json.dumps(greeting).encode()))
+
+
+def serve_next(channel: socket.socket, home: Home, wait_seconds: float | None = None) -> int:
+    """Carry out the next request, for which `wait_seconds` are waited, in a child that is there before it comes."""
+    try:
+        pid = home.fork()
+    except OSError as error:
+        if _await_request(channel, wait_seconds):
+            channel.sendall(_failure(error))
+        return BROKEN
+    if pid == 0:
+        _serve_one(channel, home, wait_seconds)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def _await_request(channel: socket.socket, wait_seconds: float | None) -> bool:
+    """Wait for a request. False when none comes."""
     poll = select.poll()
     poll.register(channel, select.POLLIN | select.POLLRDHUP)
-    while True:
-        ((_, events),) = poll.poll()
-        if events & (select.POLLRDHUP | select.POLLHUP | select.POLLERR):
-            return
-        try:
-            pid = _fork(isolated=isolated)
-        except OSError as error:
-            channel.sendall(_failure(error))
-            return
-        if pid == 0:
-            _serve_one(channel, isolated=isolated)
-        # One that failed may have left half a request in the socket.
-        if os.waitpid(pid, 0)[1] != 0:
-            return
+    events = poll.poll(None if wait_seconds is None else wait_seconds * 1000)
+    return bool(events) and not events[0][1] & (select.POLLRDHUP | select.POLLHUP | select.POLLERR)
+
+
+def _hung_up(channel: socket.socket) -> bool:
+    poll = select.poll()
+    poll.register(channel, select.POLLRDHUP)
+    return bool(poll.poll(0))
 
 
 def _hide_ourselves() -> None:
@@ -62,11 +93,7 @@ def _hide_ourselves() -> None:
     sys.argv = [program.MODULE + ".py"]
 
 
-def _fork(*, isolated: bool) -> int:
-    return isolation.fork_into_namespaces() if isolated else os.fork()
-
-
-def _failure(error: OSError) -> bytes:
+def _failure(error: Exception) -> bytes:
     """Tell the host why the sandbox does not work here."""
     return frames.frame(json.dumps({"failure": str(error)}).encode())
 
@@ -82,20 +109,25 @@ def _preload() -> None:
     site.sethelper()
 
 
-def _serve_one(channel: socket.socket, *, isolated: bool) -> None:
+def _serve_one(channel: socket.socket, home: Home, wait_seconds: float | None) -> None:
     """Carry out the next request and send its outcome. Does not return."""
-    code = 1
+    code = BROKEN
     try:
-        outcome = _carry_out(channel, isolated=isolated)
-        channel.sendall(frames.frame(outcome))
-        code = 0
-    except OSError as error:
-        channel.sendall(_failure(error))
+        if _await_request(channel, wait_seconds):
+            channel.sendall(frames.frame(_carry_out(channel, home)))
+            code = DONE
+        else:
+            code = HUNG_UP
+    except (OSError, frames.ChannelClosed) as error:
+        if _hung_up(channel):
+            code = HUNG_UP
+        else:
+            channel.sendall(_failure(error))
     finally:
         os._exit(code)
 
 
-def _carry_out(channel: socket.socket, *, isolated: bool) -> bytes:
+def _carry_out(channel: socket.socket, home: Home) -> bytes:
     request: dict[str, Any] = json.loads(frames.read_frame(channel.recv, frames.MAX_REQUEST))
     descriptors = frames.receive_descriptors(channel, request["descriptors"]) if request["descriptors"] else []
     task = Assignment(
@@ -104,13 +136,13 @@ def _carry_out(channel: socket.socket, *, isolated: bool) -> bytes:
         wall_seconds=request["wall_seconds"],
         memory_bytes=request["memory_bytes"],
         output_bytes=request["output_bytes"],
-        isolated=isolated,
+        home=home,
         calls=request["calls"],
         fresh_process=request["fresh_process"],
         inputs=request["inputs"],
         peer=None,
         cgroup=descriptors[:-1],
-        oom_events=descriptors[-1] if descriptors else None,
+        oom_events=descriptors[-1] if descriptors else home.oom_events,
         host=channel.fileno(),
     )
     if request["style"] == "across":
@@ -124,6 +156,7 @@ def _carry_out(channel: socket.socket, *, isolated: bool) -> bytes:
 def _carry_out_across(channel: socket.socket, request: dict[str, Any], task: Assignment) -> bytes:
     """Candidate and tests under a supervisor each, calls crossing between them."""
     candidates_end, testers_end = socket.socketpair()
+    testers_home = task.home.neighbour()
 
     def run_tester() -> bytes:
         # Only this process reads the tests: the candidate descends from one that never held them.
@@ -135,6 +168,7 @@ def _carry_out_across(channel: socket.socket, request: dict[str, Any], task: Ass
                 peer=testers_end,
                 # The candidate's own deadline comes first, so that it is the one to be blamed.
                 wall_seconds=task.wall_seconds * (1 + MAX_WAIT) + 2,
+                home=testers_home,
                 cgroup=[],
                 oom_events=None,
             )
@@ -145,9 +179,9 @@ def _carry_out_across(channel: socket.socket, request: dict[str, Any], task: Ass
             task._replace(body=lambda control: calls.serve(request, control, candidates_end), peer=candidates_end)
         )
 
-    tester_pipe = _in_child(run_tester, isolated=task.isolated)
+    tester_pipe = _in_child(run_tester, testers_home)
     testers_end.close()
-    candidate_pipe = _in_child(run_candidate, isolated=task.isolated)
+    candidate_pipe = _in_child(run_candidate, task.home)
     candidates_end.close()
     candidate_facts, tester_facts = _read_to_end(candidate_pipe), _read_to_end(tester_pipe)
     # Their ends are the ends of everything below them.
@@ -179,10 +213,10 @@ def _facts(task: Assignment) -> bytes:
     return json.dumps(Supervisor(task).run()).encode()
 
 
-def _in_child(work: Callable[[], bytes], *, isolated: bool) -> int:
-    """Do the work in a child (in namespaces of its own); the descriptor its result can be read from."""
+def _in_child(work: Callable[[], bytes], home: Home) -> int:
+    """Do the work in a child; the descriptor its result can be read from."""
     read_end, write_end = os.pipe()
-    if _fork(isolated=isolated) == 0:
+    if home.fork() == 0:
         try:
             os.close(read_end)
             frames.write_all(write_end, work())

@@ -1,7 +1,7 @@
 """The process that stands between a candidate and the outside: clock, limits, captured output, and a clean end.
 
-It is the first process of the candidate's pid namespace. Signals from within cannot end or stop it, orphans fall to
-it, and it reports only when none of its descendants is left.
+Its home (see `homes`) keeps a candidate from ending or stopping it. Orphans fall to it, and it reports only when none
+of its descendants is left.
 """
 
 import base64
@@ -11,12 +11,12 @@ import resource
 import select
 import signal
 import socket
-import stat
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from app.adapters.sandbox.runner import candidate, frames, isolation
+from app.adapters.sandbox.runner.homes import Home
 from app.adapters.sandbox.runner.processes import ProcessTree
 
 _LOOK_SECONDS = 0.02
@@ -24,6 +24,11 @@ _LOOK_SECONDS = 0.02
 MAX_WAIT = 3.0
 """How many times its wall limit a program may have waited for a processor on a crowded machine."""
 _CHUNK = 65536
+
+
+def longest_seconds(wall_seconds: float) -> float:
+    """After how many seconds an execution that is allowed `wall_seconds` counts as broken, since nothing ended it."""
+    return 2 * (1 + MAX_WAIT) * wall_seconds + 15
 
 
 class Assignment(NamedTuple):
@@ -41,7 +46,7 @@ class Assignment(NamedTuple):
     wall_seconds: float
     memory_bytes: int
     output_bytes: int
-    isolated: bool
+    home: Home
     calls: list[str]
     fresh_process: bool
     inputs: list[str]
@@ -128,19 +133,8 @@ class Supervisor:
     def run(self) -> dict[str, Any]:
         """Run the candidate, and after a deadly call the rest of the calls in new processes. Returns the facts."""
         task = self._task
-        self._tree = ProcessTree(own_namespace=task.isolated)
-        if task.isolated:
-            isolation.mount_private_places()
-            workplace = "/tmp"  # noqa: S108 - private to this execution
-        else:
-            isolation.adopt_orphans()
-            # Only here, because every module makes every fork slower.
-            import tempfile
-
-            workplace = tempfile.mkdtemp(prefix="halflife-")
-        isolation.drop_privileges()
-        isolation.hide_memory()
-        self._workplace = workplace
+        self._tree = ProcessTree()
+        self._workplace = task.home.enter(longest_seconds(task.wall_seconds))
         self._output = _Output(task.output_bytes)
         self._standard_input: int | None = None
         self._oom_before = self._oom_kills()
@@ -153,8 +147,7 @@ class Supervisor:
                     self._output.close()
                     self._output = _Output(task.output_bytes)
         finally:
-            if not task.isolated:
-                _remove_tree(workplace)
+            task.home.leave()
         wall = time.monotonic() - started
         cpu = self._tree.reaped_cpu()
         if self._limit is None and cpu > task.cpu_seconds:
@@ -202,7 +195,7 @@ class Supervisor:
         handle = os.pidfd_open(pid)
         try:
             self._watch(ours, incoming, handle)
-            status = self._tree.end(pid)
+            status = self._tree.end(pid, lambda: self._task.home.kill(self._tree))
             if self._abandoned:
                 raise OSError("the host is gone")
             # Everybody is dead: what is in the pipes now is all there will ever be.
@@ -282,7 +275,7 @@ class Supervisor:
     def _over_limit(self) -> bool:
         """Look at what the clock alone does not show. True if the process must end."""
         count, cpu = self._tree.look()
-        if self._oom_kills() > self._oom_before:
+        if self._oom_kills() > self._oom_before or self._task.home.memory_held() > self._task.memory_bytes:
             self._limit = "memory"
         elif cpu > self._task.cpu_seconds:
             self._limit = "cpu_time"
@@ -471,7 +464,7 @@ def _run_body(
             workplace=workplace,
             cpu_seconds=task.cpu_seconds,
             memory_bytes=None if task.cgroup else task.memory_bytes,
-            own_user=task.isolated,
+            home=task.home,
         )
     except BaseException as error:  # noqa: BLE001 - reported to the host, whose infrastructure failed
         control.sendall(frames.pack("S", f"{type(error).__name__}: {error}"))
@@ -481,16 +474,3 @@ def _run_body(
         control.sendall(frames.pack("D"))
     finally:
         os._exit(0)
-
-
-def _remove_tree(root: str) -> None:
-    """Remove a directory even where the program took its permissions away."""
-    import shutil
-
-    for place, directories, _files in os.walk(root):
-        for name in directories:
-            path = os.path.join(place, name)
-            if not stat.S_ISLNK(os.lstat(path).st_mode):
-                with contextlib.suppress(OSError):
-                    os.chmod(path, 0o700)
-    shutil.rmtree(root, ignore_errors=True)
