@@ -11,6 +11,7 @@ from app.db.session import Database
 from app.domain.errors import LeaseLost, StorageError
 from app.domain.work import Step, WorkerKind
 from app.services.claim import Claim, claim_due, renew
+from app.services.judging_jobs import JudgingJobs
 from app.services.steps.failure import put_off_failed
 from app.services.steps.transitions import Wakes
 from app.services.sweep import sweep
@@ -33,7 +34,7 @@ def current_worker(kind: WorkerKind) -> "Worker":
 class Worker:
     """One worker process: `concurrency` threads draining due steps, and one that renews leases and sweeps.
 
-    `steps` maps each step this kind performs to what performs it.
+    `steps` maps each step this kind performs to what performs it; `jobs` are the programs judged beside them.
     """
 
     def __init__(
@@ -46,12 +47,14 @@ class Worker:
         concurrency: int,
         lease_seconds: float,
         sweep_seconds: float,
+        jobs: JudgingJobs | None = None,
     ) -> None:
         self.kind = kind
         self.concurrency = concurrency
         self._db = db
         self._queue = queue
         self._steps = steps
+        self._jobs = jobs
         self._lease_seconds = lease_seconds
         self._sweep_seconds = sweep_seconds
         self._stopping = threading.Event()
@@ -87,6 +90,11 @@ class Worker:
                 self._draining -= 1
 
     def _perform_next(self) -> bool:
+        # One of each in turn: neither a large run nor a large re-judging keeps the other waiting.
+        judged = self._jobs is not None and self._jobs.perform_next()
+        return self._perform_step() or judged
+
+    def _perform_step(self) -> bool:
         claims = claim_due(self._db, self.kind, 1, self._lease_seconds)
         for claim in claims:
             with self._holding(claim):
@@ -135,11 +143,15 @@ class Worker:
         with self._lock:
             held = list(self._held)
         renew(self._db, held, self._lease_seconds)
+        if self._jobs is not None:
+            self._jobs.renew()
 
     def _sweep(self) -> None:
         if self._stopping.is_set():
             return
         due = sweep(self._db, self.kind)
+        if self._jobs is not None:
+            due += self._jobs.due()
         with self._lock:
             idle = self.concurrency - self._draining
         self._queue.wake(self.kind, max(0, min(due, idle)))

@@ -16,6 +16,7 @@ from app.domain.ports import Model, Sandbox
 from app.domain.work import Step, WorkerKind
 from app.services.claim import Claim
 from app.services.judge_program import CachedJudge
+from app.services.judging_jobs import JudgingJobs
 from app.services.steps.ask import ask
 from app.services.steps.run import run
 from app.services.steps.transitions import Wakes
@@ -29,6 +30,7 @@ def build(kind: WorkerKind, settings: Settings) -> tuple[Worker, Callable[[], No
     """
     db = Database(settings.database)
     queue = Queue(make_celery(settings))
+    jobs = None
     if kind is WorkerKind.GENERATE:
         models = RemoteModels(Vault.of(settings.home, settings.secret_key))
         steps: Mapping[Step, Callable[[Claim], Wakes]] = {Step.ASK: lambda claim: ask(db, claim, models.model_for)}
@@ -37,6 +39,7 @@ def build(kind: WorkerKind, settings: Settings) -> tuple[Worker, Callable[[], No
         unsandboxed = settings.sandbox is SandboxChoice.UNSANDBOXED
         sandbox = open_sandbox(settings.execute_slots, unsandboxed=unsandboxed)
         judge = CachedJudge(db, sandbox)
+        jobs = JudgingJobs(db, judge, settings.lease_seconds)
         local = _local_models(sandbox)
         steps = {
             Step.ASK: lambda claim: ask(db, claim, local),
@@ -56,6 +59,7 @@ def build(kind: WorkerKind, settings: Settings) -> tuple[Worker, Callable[[], No
         concurrency=concurrency,
         lease_seconds=settings.lease_seconds,
         sweep_seconds=settings.sweep_seconds,
+        jobs=jobs,
     )
     return worker, close
 
