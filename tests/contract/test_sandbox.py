@@ -780,8 +780,8 @@ def test_a_runner_that_died_is_replaced_silently():
     with BubblewrapSandbox(1) as sandbox:
         still_works(sandbox)
         (runner,) = sandbox._runners
-        runner._process.kill()
-        runner._process.wait()
+        runner.link.process.kill()
+        runner.link.process.wait()
         still_works(sandbox)
 
 

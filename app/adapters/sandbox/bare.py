@@ -3,28 +3,19 @@
 It keeps time, memory and output limits, but a program can read what this user can read and reach the network.
 """
 
-import socket
-import subprocess
-
-from app.adapters.sandbox.launch import ENVIRONMENT, RUNNER_FILES, runner_command
+from app.adapters.sandbox.launch import ENVIRONMENT, RUNNER_FILES, Launcher, runner_command, test_packages
 from app.adapters.sandbox.pool import RunnerPool
+from app.adapters.sandbox.runner.program import TEST_PACKAGES_VARIABLE
 
 
 class BareSandbox(RunnerPool):
     """Runs programs as plain processes of this user. Its outcomes say sandbox "none"."""
 
     def __init__(self, slots: int = 1, *, recycle_after: int = 1000) -> None:
-        super().__init__(_launch, name="none", slots=slots, cgroups=None, recycle_after=recycle_after)
+        environment = {**ENVIRONMENT, TEST_PACKAGES_VARIABLE: str(test_packages()[0].parent)}
+        launchers = [Launcher(_command, environment) for _ in range(slots)]
+        super().__init__(launchers, name="none", cgroups=None, recycle_after=recycle_after)
 
 
-def _launch(channel: socket.socket) -> "subprocess.Popen[bytes]":
-    return subprocess.Popen(
-        runner_command(RUNNER_FILES / "__main__.py", channel.fileno(), "bare"),
-        pass_fds=(channel.fileno(),),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        cwd="/",
-        env=ENVIRONMENT,
-        start_new_session=True,
-    )
+def _command(channel: int) -> list[str]:
+    return runner_command(RUNNER_FILES / "__main__.py", channel, "bare")

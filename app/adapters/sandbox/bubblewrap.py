@@ -2,13 +2,20 @@
 
 import os
 import shutil
-import socket
-import subprocess
 from pathlib import Path
 
 from app.adapters.sandbox.cgroups import find_memory_cgroups
-from app.adapters.sandbox.launch import CODEC_FILE, ENVIRONMENT, RUNNER_FILES, interpreter_places, runner_command
+from app.adapters.sandbox.launch import (
+    CODEC_FILE,
+    ENVIRONMENT,
+    RUNNER_FILES,
+    Launcher,
+    interpreter_places,
+    runner_command,
+    test_packages,
+)
 from app.adapters.sandbox.pool import RunnerPool
+from app.adapters.sandbox.runner.program import TEST_PACKAGES
 from app.domain.errors import SandboxUnavailable
 
 INSTALL_HINT = "install it with `apt-get install bubblewrap` or `dnf install bubblewrap`"
@@ -25,9 +32,8 @@ class BubblewrapSandbox(RunnerPool):
 
     def __init__(self, slots: int = 1, *, recycle_after: int = 1000, use_cgroups: bool = True) -> None:
         super().__init__(
-            _launch,
+            [Launcher(command, {}) for _ in range(slots)],
             name="bubblewrap",
-            slots=slots,
             cgroups=find_memory_cgroups() if use_cgroups else None,
             recycle_after=recycle_after,
         )
@@ -70,18 +76,8 @@ def command(channel: int) -> list[str]:
     inside_runner = _INSIDE / "adapters/sandbox/runner"
     arguments += ["--ro-bind", str(RUNNER_FILES), str(inside_runner)]
     arguments += ["--ro-bind", str(CODEC_FILE), str(_INSIDE / "domain/codec.py")]
+    for package in test_packages():
+        arguments += ["--ro-bind", str(package), f"{TEST_PACKAGES}/{package.name}"]
     arguments += ["--proc", "/proc", "--dev", "/dev", "--dir", "/tmp"]  # noqa: S108 - a mount point
     arguments += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/", "--"]
     return arguments + runner_command(inside_runner / "__main__.py", channel, "isolated")
-
-
-def _launch(channel: socket.socket) -> "subprocess.Popen[bytes]":
-    return subprocess.Popen(
-        command(channel.fileno()),
-        pass_fds=(channel.fileno(),),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        cwd="/",
-        env={},
-    )

@@ -13,6 +13,8 @@ MODULE = "solution"
 """Name the program is imported under; never `__main__`, so that a main guard stays closed."""
 
 TEST_PACKAGES = "/halflife/test-packages"
+"""Where a sandbox has pytest and what it needs, if the variable does not say another place."""
+TEST_PACKAGES_VARIABLE = "HALFLIFE_TEST_PACKAGES"
 MAX_REPORT = 4 * 1024 * 1024
 """Bytes of the report that a test command leaves."""
 
@@ -118,8 +120,9 @@ def _public_names(module: types.ModuleType) -> list[str]:
 
 
 def test_packages() -> list[str]:
-    """Where pytest and what it needs can be imported from, for tests only; empty where the sandbox has none."""
-    return [TEST_PACKAGES] if os.path.isdir(TEST_PACKAGES) else []
+    """Where pytest and what it needs can be imported from, for tests only; empty where there are none."""
+    place = os.environ.get(TEST_PACKAGES_VARIABLE, TEST_PACKAGES)
+    return [place] if os.path.isdir(place) else []
 
 
 def decides_equality(value: Any, sources: dict[str, str]) -> bool:

@@ -129,6 +129,8 @@ def _serve_one(channel: socket.socket, home: Home, wait_seconds: float | None) -
 
 def _carry_out(channel: socket.socket, home: Home) -> bytes:
     request: dict[str, Any] = json.loads(frames.read_frame(channel.recv, frames.MAX_REQUEST))
+    if request["style"] == "recycle":
+        raise OSError("a fresh runner is to take over")
     descriptors = frames.receive_descriptors(channel, request["descriptors"]) if request["descriptors"] else []
     task = Assignment(
         body=_BODIES.get(request["style"], _serve_calls)(request),

@@ -88,7 +88,7 @@ def _run_pytest(root: str, results: _Results) -> None:
     try:
         import pytest
     except ImportError as error:
-        raise NoFramework("pytest is not in this sandbox") from error
+        raise NoFramework(f"pytest cannot be used in this sandbox: {error}") from error
 
     class Counter:
         """Counts each test, as a plugin."""
