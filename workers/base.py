@@ -100,22 +100,25 @@ class Worker:
             with self._holding(claim):
                 wakes = self._perform(claim)
             for kind in wakes:
-                self._queue.wake(kind)
+                # What is left to this kind of worker, this very thread looks for next.
+                if kind is not self.kind or self._stopping.is_set():
+                    self._queue.wake(kind)
         return bool(claims)
 
     def _perform(self, claim: Claim) -> Wakes:
         ids = {"run": claim.run_id, "trajectory": claim.trajectory_id, "lease": claim.lease_number}
         try:
-            return self._steps[claim.step](claim)
+            try:
+                return self._steps[claim.step](claim)
+            except (LeaseLost, StorageError):
+                raise
+            except Exception as error:
+                # A fault of ours must not hold a trajectory for ever: it is put off, and censored when it stays.
+                log.exception("step failed", extra=ids)
+                return put_off_failed(self._db, claim, f"internal error: {type(error).__name__}: {error}")
         except LeaseLost:
             log.warning("lease lost", extra=ids)
             return ()
-        except StorageError:
-            raise
-        except Exception as error:
-            # A fault of ours must not hold a trajectory for ever: it is put off, and censored when it stays.
-            log.exception("step failed", extra=ids)
-            return put_off_failed(self._db, claim, f"internal error: {type(error).__name__}: {error}")
 
     @contextmanager
     def _holding(self, claim: Claim) -> Iterator[None]:

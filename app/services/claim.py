@@ -1,18 +1,19 @@
 """Handing out due steps to workers: fairly between runs, each to one worker, under a numbered lease."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from sqlalchemy import ColumnElement, ScalarSelect, and_, bindparam, func, or_, select, text, tuple_, update
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy import ColumnElement, Connection, ScalarSelect, and_, bindparam, func, or_, select, text, tuple_, update
+from sqlalchemy.orm import aliased
 
 from app.db.base import UtcDateTime
 from app.db.models import ModelEndpoint, Run, RunStatus, Trajectory
 from app.db.session import Database
 from app.domain.errors import LeaseLost
 from app.domain.work import Step, WorkerKind
-from app.services.spending import settle_lost_requests
+from app.services.spending import Budget, settle_lost_requests
 
 _CLAIM_LOCK = {WorkerKind.GENERATE: 7_301_001, WorkerKind.EXECUTE: 7_301_002}
 """PostgreSQL advisory locks, one a kind: limits are counted and taken by one claimer at a time (about 2 ms)."""
@@ -28,11 +29,6 @@ _IS_DUE = and_(
 )
 _IS_HELD = and_(Trajectory.worker == _KIND, Trajectory.lease_expires_at > _NOW)
 _IS_BEGUN = Trajectory.lease_number > 0
-_COUNT_DUE = (
-    select(func.count(Trajectory.id))
-    .join(Run, Run.id == Trajectory.run_id)
-    .where(Run.status == RunStatus.RUNNING.value, _IS_DUE)
-)
 
 
 def _of_run(condition: ColumnElement[bool]) -> ScalarSelect[int]:
@@ -52,33 +48,59 @@ _REQUESTS_AT_ENDPOINT = (
     .correlate(ModelEndpoint)
     .scalar_subquery()
 )
-_MAY_BEGIN = _of_run(and_(_IS_BEGUN, Trajectory.outcome.is_(None))) < Run.max_in_flight
+_FREE_AT_ENDPOINT = ModelEndpoint.concurrency - _REQUESTS_AT_ENDPOINT
+_MAY_BEGIN = Run.max_in_flight - _of_run(and_(_IS_BEGUN, Trajectory.outcome.is_(None)))
 _IS_CLAIMABLE = and_(
     Run.status == RunStatus.RUNNING.value,
-    or_(_has(_IS_DUE, _IS_BEGUN), and_(_MAY_BEGIN, _has(_IS_DUE))),
-    or_(_KIND.is_not_distinct_from(WorkerKind.EXECUTE.value), ModelEndpoint.concurrency > _REQUESTS_AT_ENDPOINT),
+    or_(_has(_IS_DUE, _IS_BEGUN), and_(_MAY_BEGIN > 0, _has(_IS_DUE))),
+    or_(_KIND.is_not_distinct_from(WorkerKind.EXECUTE.value), _FREE_AT_ENDPOINT > 0),
 )
 _CLAIMABLE_RUNS = select(Run.id).join(ModelEndpoint, ModelEndpoint.id == Run.endpoint_id).where(_IS_CLAIMABLE)
 _ANY_CLAIMABLE = select(_CLAIMABLE_RUNS.exists())
+_ROOM_OF_RUNS = _CLAIMABLE_RUNS.with_only_columns(
+    ModelEndpoint.id,
+    _FREE_AT_ENDPOINT.label("free"),
+    _of_run(and_(_IS_DUE, _IS_BEGUN)).label("begun"),
+    _of_run(and_(_IS_DUE, ~_IS_BEGUN)).label("new"),
+    _MAY_BEGIN.label("may_begin"),
+)
 _RUNS_IN_TURN = _CLAIMABLE_RUNS.add_columns(_MAY_BEGIN.label("may_begin")).order_by(
     _of_run(_IS_HELD), Run.last_claimed_at.asc().nulls_first(), Run.id
 )
 _NEXT_BEGUN = (
-    select(Trajectory)
+    select(Trajectory.id, Trajectory.step, Trajectory.lease_number, Trajectory.lease_expires_at)
     .where(Trajectory.run_id == bindparam("run"), _IS_DUE, _IS_BEGUN)
     .order_by(Trajectory.position)
     .limit(1)
     .with_for_update(skip_locked=True)
 )
 _NEXT = (
-    select(Trajectory)
+    select(Trajectory.id, Trajectory.step, Trajectory.lease_number, Trajectory.lease_expires_at)
     .where(Trajectory.run_id == bindparam("run"), _IS_DUE)
     .order_by(Trajectory.position)
     .limit(1)
     .with_for_update(skip_locked=True)
 )
+_TAKE = (
+    update(Trajectory)
+    .where(Trajectory.id == bindparam("trajectory"))
+    .values(lease_number=bindparam("lease"), lease_expires_at=bindparam("expires"), waiting_for=None)
+)
+_SERVED = update(Run).where(Run.id == bindparam("run")).values(last_claimed_at=bindparam("now"))
 _HELD_BY = (
-    select(Trajectory, Run)
+    select(
+        Trajectory.id,
+        Trajectory.run_id,
+        Trajectory.failures,
+        Trajectory.sandbox_failures,
+        Run.status,
+        Run.budget_tokens,
+        Run.budget_cost,
+        Run.tokens_reserved,
+        Run.tokens_spent,
+        Run.cost_reserved,
+        Run.cost_spent,
+    )
     .join(Run, Run.id == Trajectory.run_id)
     .where(
         Trajectory.id == bindparam("trajectory"),
@@ -99,6 +121,18 @@ class Claim:
     lease_number: int
 
 
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a step decides by: its trajectory and its run as they are while both are locked."""
+
+    trajectory_id: int
+    run_id: int
+    failures: int
+    sandbox_failures: int
+    run_status: str
+    budget: Budget
+
+
 def claim_due(db: Database, kind: WorkerKind, n: int, lease_seconds: float) -> list[Claim]:
     """Claim up to `n` due steps.
 
@@ -110,20 +144,34 @@ def claim_due(db: Database, kind: WorkerKind, n: int, lease_seconds: float) -> l
     # Most wake-ups find nothing; they must not queue for the write lock.
     if not any_claimable(db, kind):
         return []
-    with db.write() as session:
+    with db.transaction() as connection:
         if not db.sqlite:
-            session.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _CLAIM_LOCK[kind]})
+            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _CLAIM_LOCK[kind]})
         now = _now()
         claims: list[Claim] = []
-        while len(claims) < n and (claim := _claim_one(session, kind, now, lease_seconds)):
+        while len(claims) < n and (claim := _claim_one(connection, kind, now, lease_seconds)):
             claims.append(claim)
         return claims
 
 
 def any_claimable(db: Database, kind: WorkerKind) -> bool:
     """Whether a worker could claim a step of `kind` now, within every limit."""
-    with db.read() as session:
-        return bool(session.scalar(_ANY_CLAIMABLE, _at(kind, _now())))
+    with db.query() as connection:
+        return bool(connection.scalar(_ANY_CLAIMABLE, _at(kind, _now())))
+
+
+def claimable_count(db: Database, kind: WorkerKind) -> int:
+    """Steps of `kind` that workers could claim now, within every limit."""
+    with db.query() as connection:
+        rooms = connection.execute(_ROOM_OF_RUNS, _at(kind, _now())).all()
+    wanted: Counter[int] = Counter()
+    free: dict[int, int] = {}
+    for endpoint, free_there, begun, new, may_begin in rooms:
+        free[endpoint] = free_there
+        wanted[endpoint] += begun + min(new, max(may_begin, 0))
+    if kind is WorkerKind.EXECUTE:
+        return wanted.total()
+    return sum(min(count, free[endpoint]) for endpoint, count in wanted.items())
 
 
 def renew(db: Database, claims: Sequence[Claim], lease_seconds: float) -> None:
@@ -131,44 +179,38 @@ def renew(db: Database, claims: Sequence[Claim], lease_seconds: float) -> None:
     if not claims:
         return
     held = [(claim.trajectory_id, claim.lease_number) for claim in claims]
-    with db.write() as session:
-        session.execute(
+    with db.transaction() as connection:
+        connection.execute(
             update(Trajectory)
             .where(tuple_(Trajectory.id, Trajectory.lease_number).in_(held), Trajectory.lease_expires_at.is_not(None))
             .values(lease_expires_at=_now() + timedelta(seconds=lease_seconds))
-            .execution_options(synchronize_session=False)
         )
 
 
-def fenced(session: Session, claim: Claim) -> tuple[Trajectory, Run]:
+def fenced(connection: Connection, claim: Claim) -> Held:
     """The claimed trajectory and its run, both locked for this transaction and fresh from the database.
 
     Raises LeaseLost where the step was claimed anew or ended meanwhile: nothing may be written then.
     """
-    row = session.execute(_HELD_BY, {"trajectory": claim.trajectory_id, "lease": claim.lease_number}).one_or_none()
+    row = connection.execute(_HELD_BY, {"trajectory": claim.trajectory_id, "lease": claim.lease_number}).one_or_none()
     if row is None:
         raise LeaseLost(f"lease {claim.lease_number} of trajectory {claim.trajectory_id} is no longer held")
-    return row[0], row[1]
+    trajectory_id, run_id, failures, sandbox_failures, run_status, *budget = row
+    return Held(trajectory_id, run_id, failures, sandbox_failures, run_status, Budget(*budget))
 
 
-def due_count(session: Session, kind: WorkerKind) -> int:
-    """Steps of `kind` that are due, limits aside."""
-    return session.scalar(_COUNT_DUE, _at(kind, _now())) or 0
-
-
-def _claim_one(session: Session, kind: WorkerKind, now: datetime, lease_seconds: float) -> Claim | None:
-    for run_id, may_begin in session.execute(_RUNS_IN_TURN, _at(kind, now)).all():
-        trajectory = session.scalar(_NEXT if may_begin else _NEXT_BEGUN, {"run": run_id, **_at(kind, now)})
-        if trajectory is None or trajectory.step is None:
+def _claim_one(connection: Connection, kind: WorkerKind, now: datetime, lease_seconds: float) -> Claim | None:
+    for run_id, may_begin in connection.execute(_RUNS_IN_TURN, _at(kind, now)).all():
+        found = connection.execute(_NEXT if may_begin > 0 else _NEXT_BEGUN, {"run": run_id, **_at(kind, now)}).first()
+        if found is None:
             continue
-        if trajectory.lease_expires_at is not None:
-            settle_lost_requests(session, trajectory.run_id, trajectory.id)
-        trajectory.lease_number += 1
-        trajectory.lease_expires_at = now + timedelta(seconds=lease_seconds)
-        trajectory.waiting_for = None
-        session.execute(update(Run).where(Run.id == run_id).values(last_claimed_at=_now()))
-        session.flush()
-        return Claim(trajectory.id, run_id, Step(trajectory.step), trajectory.lease_number)
+        if found.lease_expires_at is not None:
+            settle_lost_requests(connection, run_id, found.id)
+        lease = found.lease_number + 1
+        expires = now + timedelta(seconds=lease_seconds)
+        connection.execute(_TAKE, {"trajectory": found.id, "lease": lease, "expires": expires})
+        connection.execute(_SERVED, {"run": run_id, "now": _now()})
+        return Claim(found.id, run_id, Step(found.step), lease)
     return None
 
 

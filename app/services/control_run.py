@@ -2,12 +2,12 @@
 
 from datetime import UTC, datetime
 
-from sqlalchemy import select, update
+from sqlalchemy import Connection, select, update
 
 from app.db.models import Run, RunStatus, Trajectory, TrajectoryOutcome
 from app.db.session import Database
 from app.domain.errors import ConflictError, NotFoundError
-from app.services.steps.transitions import end, lock_run
+from app.services.steps.transitions import end, set_run
 
 
 def cancel_run(db: Database, run_id: int) -> None:
@@ -15,22 +15,20 @@ def cancel_run(db: Database, run_id: int) -> None:
 
     Raises NotFoundError, ConflictError for a run that has ended.
     """
-    with db.write() as session:
+    with db.transaction() as connection:
         # Trajectories before the run, as every step locks them.
-        waiting = session.scalars(
-            select(Trajectory)
+        waiting = connection.scalars(
+            select(Trajectory.id)
             .where(Trajectory.run_id == run_id, Trajectory.step.is_not(None), Trajectory.lease_expires_at.is_(None))
             .with_for_update()
         ).all()
-        if session.get(Run, run_id) is None:
-            raise NotFoundError(f"there is no run {run_id}")
-        run = lock_run(session, run_id)
-        if run.status in (RunStatus.COMPLETED, RunStatus.CANCELLED):
-            raise ConflictError(f"run {run_id} is {run.status} already")
-        run.status = RunStatus.CANCELLED
-        run.status_reason = "cancelled; what was judged before is kept"
-        for trajectory in waiting:
-            end(session, trajectory, run, TrajectoryOutcome.CANCELLED, None)
+        status = _locked_status(connection, run_id)
+        if status in (RunStatus.COMPLETED, RunStatus.CANCELLED):
+            raise ConflictError(f"run {run_id} is {status} already")
+        reason = "cancelled; what was judged before is kept"
+        set_run(connection, run_id, status=RunStatus.CANCELLED.value, status_reason=reason)
+        for trajectory_id in waiting:
+            end(connection, trajectory_id, run_id, TrajectoryOutcome.CANCELLED, None)
 
 
 def resume_run(db: Database, run_id: int) -> None:
@@ -38,16 +36,21 @@ def resume_run(db: Database, run_id: int) -> None:
 
     Raises NotFoundError, ConflictError for a run that is not paused.
     """
-    with db.write() as session:
-        session.execute(
+    with db.transaction() as connection:
+        connection.execute(
             update(Trajectory)
             .where(Trajectory.run_id == run_id, Trajectory.step.is_not(None), Trajectory.lease_expires_at.is_(None))
             .values(failures=0, due_at=datetime.now(UTC), waiting_for=None)
         )
-        if session.get(Run, run_id) is None:
-            raise NotFoundError(f"there is no run {run_id}")
-        run = lock_run(session, run_id)
-        if run.status != RunStatus.PAUSED:
-            raise ConflictError(f"run {run_id} is {run.status}, not paused")
-        run.status = RunStatus.RUNNING
-        run.status_reason = None
+        status = _locked_status(connection, run_id)
+        if status != RunStatus.PAUSED:
+            raise ConflictError(f"run {run_id} is {status}, not paused")
+        set_run(connection, run_id, status=RunStatus.RUNNING.value, status_reason=None)
+
+
+def _locked_status(connection: Connection, run_id: int) -> str:
+    """The status of a run, which stays locked. Raises NotFoundError."""
+    status = connection.scalar(select(Run.status).where(Run.id == run_id).with_for_update())
+    if status is None:
+        raise NotFoundError(f"there is no run {run_id}")
+    return status

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import bindparam, select, text
+from sqlalchemy import Connection, bindparam, select, text
 from sqlalchemy.orm import Session
 
 from app.db.base import Packed, UtcDateTime
@@ -35,11 +35,11 @@ class Judged:
     judgement: Judgement
     key: str | None
 
-    def keep(self, session: Session) -> None:
+    def keep(self, transaction: Session | Connection) -> None:
         """Store it for programs that come again, in the transaction that stores the verdict."""
         if self.key is not None:
             document = asdict(self.judgement)
-            session.execute(_KEEP, {"key": self.key, "judgement": document, "created_at": datetime.now(UTC)})
+            transaction.execute(_KEEP, {"key": self.key, "judgement": document, "created_at": datetime.now(UTC)})
 
 
 class CachedJudge:
@@ -59,8 +59,8 @@ class CachedJudge:
         Raises SandboxError where the execution could not be carried out.
         """
         key = self._key(program, problem, tests_hash)
-        with self._db.read() as session:
-            found = session.scalar(_FIND, {"key": key})
+        with self._db.query() as connection:
+            found = connection.scalar(_FIND, {"key": key})
         if found is not None:
             return Judged(restore(found), None)
         judgement = self._judge.judge(

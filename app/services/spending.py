@@ -7,15 +7,36 @@ break the cap. What a lost request may have cost counts as spent at its worst ca
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import NamedTuple
 
-from sqlalchemy import select
-from sqlalchemy.orm import Session
+from sqlalchemy import Connection, bindparam, select, update
 
 from app.db.models import ModelRequestRow, RequestState, Run
 from app.domain.ports import Message, ModelReply, Sampling
 
 _MESSAGE_OVERHEAD = 16
 """Tokens a chat template adds to a message; the published templates add 3 to 10."""
+
+# Made once: building a statement anew takes longer than running it.
+_BOOK = (
+    update(Run)
+    .where(Run.id == bindparam("run"))
+    .values(
+        tokens_reserved=Run.tokens_reserved + bindparam("tokens_to_reserve"),
+        cost_reserved=Run.cost_reserved + bindparam("cost_to_reserve"),
+        tokens_spent=Run.tokens_spent + bindparam("tokens_to_spend"),
+        cost_spent=Run.cost_spent + bindparam("cost_to_spend"),  # an unknown cost makes the sum unknown
+    )
+)
+_CLOSE = (
+    update(ModelRequestRow)
+    .where(ModelRequestRow.id == bindparam("request"))
+    .values(state=bindparam("becomes"), error=bindparam("why"), settled_at=bindparam("now"))
+    .returning(ModelRequestRow.tokens_reserved, ModelRequestRow.cost_reserved)
+)
+_PENDING = select(ModelRequestRow.id).where(
+    ModelRequestRow.trajectory_id == bindparam("trajectory"), ModelRequestRow.state == RequestState.PENDING
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,20 +76,31 @@ FREE = WorstCase(0, 0)
 """A model that is a program of ours uses no tokens."""
 
 
-def reserve(run: Run, worst: WorstCase, prices: Prices) -> float | None:
-    """Take the worst case from the budget of `run` (locked by the caller); the reserved cost, None where unknown.
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """A run's limits, None for none, and what of them is taken."""
+
+    tokens: int | None
+    cost: float | None
+    tokens_reserved: int
+    tokens_spent: int
+    cost_reserved: float
+    cost_spent: float | None
+
+
+def reserve(connection: Connection, run_id: int, budget: Budget, worst: WorstCase, prices: Prices) -> float | None:
+    """Take the worst case from the budget of a run (locked by the caller); the reserved cost, None where unknown.
 
     Raises BudgetExceeded where it does not fit.
     """
     cost = prices.cost(worst.prompt_tokens, worst.completion_tokens)
-    if run.budget_tokens is not None and run.tokens_spent + run.tokens_reserved + worst.tokens > run.budget_tokens:
-        raise BudgetExceeded(may_free=run.tokens_reserved > 0)
-    if run.budget_cost is not None and cost is not None:
-        spent = run.cost_spent or 0.0
-        if spent + run.cost_reserved + cost > run.budget_cost:
-            raise BudgetExceeded(may_free=run.cost_reserved > 0)
-    run.tokens_reserved += worst.tokens
-    run.cost_reserved += cost or 0.0
+    if budget.tokens is not None and budget.tokens_spent + budget.tokens_reserved + worst.tokens > budget.tokens:
+        raise BudgetExceeded(may_free=budget.tokens_reserved > 0)
+    if budget.cost is not None and cost is not None:
+        spent = budget.cost_spent or 0.0
+        if spent + budget.cost_reserved + cost > budget.cost:
+            raise BudgetExceeded(may_free=budget.cost_reserved > 0)
+    _book(connection, run_id, reserve=_Amount(worst.tokens, cost), spend=_NOTHING)
     return cost
 
 
@@ -80,51 +112,61 @@ class BudgetExceeded(Exception):
         self.may_free = may_free
 
 
-def settle_reply(run: Run, request: ModelRequestRow, reply: ModelReply, prices: Prices) -> float | None:
+def settle_reply(
+    connection: Connection, run_id: int, request_id: int, reply: ModelReply, prices: Prices
+) -> float | None:
     """Replace a reservation by what the reply used; returns its cost. Unknown token counts are spent as reserved."""
-    _release(run, request)
+    reserved = _close(connection, request_id, RequestState.ANSWERED, None)
     cost = prices.cost(reply.prompt_tokens, reply.completion_tokens)
     if reply.prompt_tokens is None or reply.completion_tokens is None:
-        run.tokens_spent += request.tokens_reserved
+        tokens = reserved.tokens
     else:
-        run.tokens_spent += reply.prompt_tokens + reply.completion_tokens
-    _spend_cost(run, cost)
-    _close(request, RequestState.ANSWERED, None)
+        tokens = reply.prompt_tokens + reply.completion_tokens
+    _book(connection, run_id, reserve=reserved.given_back(), spend=_Amount(tokens, cost))
     return cost
 
 
-def settle_failure(run: Run, request: ModelRequestRow, error: str, *, billed: bool) -> None:
+def settle_failure(connection: Connection, run_id: int, request_id: int, error: str, *, billed: bool) -> None:
     """Close a request that brought no reply; where it may have been billed, its worst case is spent."""
-    _release(run, request)
-    if billed:
-        run.tokens_spent += request.tokens_reserved
-        _spend_cost(run, request.cost_reserved)
-    _close(request, RequestState.POSSIBLY_BILLED if billed else RequestState.FAILED, error)
+    state = RequestState.POSSIBLY_BILLED if billed else RequestState.FAILED
+    reserved = _close(connection, request_id, state, error)
+    _book(connection, run_id, reserve=reserved.given_back(), spend=reserved if billed else _NOTHING)
 
 
-def settle_lost_requests(session: Session, run_id: int, trajectory_id: int) -> None:
+def settle_lost_requests(connection: Connection, run_id: int, trajectory_id: int) -> None:
     """Close requests whose worker died before it stored an answer, as possibly billed."""
-    lost = session.scalars(
-        select(ModelRequestRow).where(
-            ModelRequestRow.trajectory_id == trajectory_id, ModelRequestRow.state == RequestState.PENDING
-        )
-    ).all()
-    if lost:
-        run = session.scalars(select(Run).where(Run.id == run_id).with_for_update()).one()
-        for request in lost:
-            settle_failure(run, request, "the worker ended before the answer was stored", billed=True)
+    for request_id in connection.scalars(_PENDING, {"trajectory": trajectory_id}).all():
+        settle_failure(connection, run_id, request_id, "the worker ended before the answer was stored", billed=True)
 
 
-def _release(run: Run, request: ModelRequestRow) -> None:
-    run.tokens_reserved -= request.tokens_reserved
-    run.cost_reserved -= request.cost_reserved or 0.0
+class _Amount(NamedTuple):
+    """Tokens and what they cost, None where unknown."""
+
+    tokens: int
+    cost: float | None
+
+    def given_back(self) -> "_Amount":
+        return _Amount(-self.tokens, -(self.cost or 0.0))
 
 
-def _spend_cost(run: Run, cost: float | None) -> None:
-    run.cost_spent = None if cost is None or run.cost_spent is None else run.cost_spent + cost
+_NOTHING = _Amount(0, 0.0)
 
 
-def _close(request: ModelRequestRow, state: RequestState, error: str | None) -> None:
-    request.state = state
-    request.error = error
-    request.settled_at = datetime.now(UTC)
+def _close(connection: Connection, request_id: int, state: RequestState, error: str | None) -> _Amount:
+    """Note how a request ended; what was reserved for it."""
+    values = {"request": request_id, "becomes": state.value, "why": error, "now": datetime.now(UTC)}
+    return _Amount(*connection.execute(_CLOSE, values).one())
+
+
+def _book(connection: Connection, run_id: int, *, reserve: _Amount, spend: _Amount) -> None:
+    """Add to what the run has reserved, where an unknown cost counts as none, and to what it has spent."""
+    connection.execute(
+        _BOOK,
+        {
+            "run": run_id,
+            "tokens_to_reserve": reserve.tokens,
+            "cost_to_reserve": reserve.cost or 0.0,
+            "tokens_to_spend": spend.tokens,
+            "cost_to_spend": spend.cost,
+        },
+    )

@@ -16,7 +16,7 @@ from app.domain.protocol.policy import Protocol, Start
 from app.domain.protocol.prompts import PROMPTS_VERSION
 from app.domain.work import Step
 from app.judge.judge import JUDGE_VERSION
-from app.services.steps.transitions import make_due
+from app.services.steps.transitions import due_now
 
 DEFAULT_IN_FLIGHT = 32
 """Trajectories of one run under way at once: a large run leaves room for a small one."""
@@ -113,9 +113,8 @@ def _trajectories(run: Run, problems: list[ProblemRow], endpoint: ModelEndpoint)
             starts.append((problem, None))
         else:
             starts += [(problem, buggy.id) for buggy in problem.buggy_programs]
-    trajectories = []
-    for position, (problem, buggy_id) in enumerate(starts):
-        trajectory = Trajectory(run_id=run.id, problem_id=problem.id, buggy_program_id=buggy_id, position=position)
-        make_due(trajectory, Step.ASK, endpoint)
-        trajectories.append(trajectory)
-    return trajectories
+    due = due_now(Step.ASK, endpoint.kind)
+    return [
+        Trajectory(run_id=run.id, problem_id=problem.id, buggy_program_id=buggy_id, position=position, **due)
+        for position, (problem, buggy_id) in enumerate(starts)
+    ]

@@ -4,8 +4,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from itertools import count
 
-from sqlalchemy import select
-from sqlalchemy.orm import Session
+from sqlalchemy import Connection, bindparam, insert, select
 
 from app.db.models import (
     Attempt,
@@ -19,16 +18,25 @@ from app.db.models import (
     Transcript,
 )
 from app.db.session import Database, persistently
+from app.domain.attempts import AttemptRecord
 from app.domain.errors import ModelRejected, ModelUnavailable
 from app.domain.ports import Message, Model, ModelReply
 from app.domain.protocol.decide import Ask, decide
-from app.domain.protocol.extraction import Extraction, extract
+from app.domain.protocol.extraction import extract
 from app.domain.protocol.feedback import NO_CODE_FEEDBACK
 from app.domain.verdicts import Verdict
-from app.services.claim import Claim, fenced
+from app.services.claim import Claim, Held, fenced
 from app.services.spending import FREE, BudgetExceeded, Prices, WorstCase, reserve, settle_failure, settle_reply
-from app.services.steps.situation import Situation, build_request, read_situation, records
+from app.services.steps.situation import PastAttempt, Situation, build_request, read_situation
 from app.services.steps.transitions import MAX_TRIES, Wakes, backoff, end, pause, proceed, put_off
+
+# Made once: building a statement anew takes longer than running it.
+_INSERT_REQUEST = insert(ModelRequestRow).returning(ModelRequestRow.id)
+_INSERT_ATTEMPT = insert(Attempt).returning(Attempt.id)
+_INSERT_TRANSCRIPT = insert(Transcript)
+_REQUEST_OF = select(ModelRequestRow.id).where(
+    ModelRequestRow.trajectory_id == bindparam("trajectory"), ModelRequestRow.lease_number == bindparam("lease")
+)
 
 
 def ask(db: Database, claim: Claim, model_for: Callable[[ModelEndpoint], Model]) -> Wakes:
@@ -38,7 +46,7 @@ def ask(db: Database, claim: Claim, model_for: Callable[[ModelEndpoint], Model])
     run; neither raises. Raises LeaseLost, StorageError.
     """
     situation = read_situation(db, claim)
-    decision = decide(records(situation.attempts), situation.policy)
+    decision = decide(situation.records, situation.policy)
     if not isinstance(decision, Ask):
         raise AssertionError(f"trajectory {claim.trajectory_id} is due to ask, but the rules say {decision}")
     request = build_request(situation, decision)
@@ -69,41 +77,37 @@ def _commit_request(
 
     `again`: the connection broke in an earlier try, which may have committed all the same.
     """
-    with db.write() as session:
-        trajectory, run = fenced(session, claim)
-        if run.status == RunStatus.CANCELLED:
-            end(session, trajectory, run, TrajectoryOutcome.CANCELLED, None)
+    with db.transaction() as connection:
+        held = fenced(connection, claim)
+        if held.run_status == RunStatus.CANCELLED:
+            end(connection, held.trajectory_id, held.run_id, TrajectoryOutcome.CANCELLED, None)
             return None
-        if again and (written := _request_of(session, claim)) is not None:
+        if again and (written := _request_of(connection, claim)) is not None:
             return written
         try:
-            cost = reserve(run, worst, prices)
+            cost = reserve(connection, held.run_id, held.budget, worst, prices)
         except BudgetExceeded as exceeded:
             if exceeded.may_free:
-                put_off(trajectory, 1.0, "the budget: requests under way have reserved what is left of it")
+                reason = "the budget: requests under way have reserved what is left of it"
+                put_off(connection, held.trajectory_id, 1.0, reason)
             else:
-                end(session, trajectory, run, TrajectoryOutcome.BUDGET, "the budget does not cover another request")
+                reason = "the budget does not cover another request"
+                end(connection, held.trajectory_id, held.run_id, TrajectoryOutcome.BUDGET, reason)
             return None
-        request = ModelRequestRow(
-            trajectory_id=trajectory.id,
-            attempt_index=decision.index,
-            lease_number=claim.lease_number,
-            state=RequestState.PENDING,
-            sent_at=datetime.now(UTC),
-            tokens_reserved=worst.tokens,
-            cost_reserved=cost,
-        )
-        session.add(request)
-        session.flush()
-        return request.id
+        request = {
+            "trajectory_id": held.trajectory_id,
+            "attempt_index": decision.index,
+            "lease_number": claim.lease_number,
+            "state": RequestState.PENDING.value,
+            "sent_at": datetime.now(UTC),
+            "tokens_reserved": worst.tokens,
+            "cost_reserved": cost,
+        }
+        return connection.execute(_INSERT_REQUEST, request).scalar_one()
 
 
-def _request_of(session: Session, claim: Claim) -> int | None:
-    return session.scalar(
-        select(ModelRequestRow.id).where(
-            ModelRequestRow.trajectory_id == claim.trajectory_id, ModelRequestRow.lease_number == claim.lease_number
-        )
-    )
+def _request_of(connection: Connection, claim: Claim) -> int | None:
+    return connection.scalar(_REQUEST_OF, {"trajectory": claim.trajectory_id, "lease": claim.lease_number})
 
 
 def _commit_reply(
@@ -117,80 +121,78 @@ def _commit_reply(
     prices: Prices,
 ) -> Wakes:
     found = extract(reply.text, situation.problem.entry_point, situation.problem.language)
-    with db.write() as session:
-        trajectory, run = fenced(session, claim)
-        cost = settle_reply(run, session.get_one(ModelRequestRow, request_id), reply, prices)
-        attempt = Attempt(
-            trajectory_id=trajectory.id,
-            attempt_index=decision.index,
-            segment=decision.segment,
-            answered_at=datetime.now(UTC),
-            prompt_tokens=reply.prompt_tokens,
-            completion_tokens=reply.completion_tokens,
-            cost=cost,
-            truncated=reply.truncated,
-            latency_ms=reply.latency_ms,
-            finish_reason=reply.finish_reason,
-            extraction=found.rule,
-            program_hash=None if found.program is None else found.program.content_hash(),
-        )
-        attempt.repeats_attempt = _repeated(attempt, situation.attempts)
-        session.add(attempt)
-        session.flush()
-        session.add(_transcript(attempt, messages, reply, found))
-        if found.program is None:
-            attempt.verdict = Verdict.NO_CODE
-            attempt.judged_at = attempt.answered_at
-        return proceed(session, trajectory, run, [*situation.attempts, attempt], situation)
+    program, now = found.program, datetime.now(UTC)
+    program_hash = None if program is None else program.content_hash()
+    verdict = Verdict.NO_CODE if program is None else None
+    with db.transaction() as connection:
+        held = fenced(connection, claim)
+        cost = settle_reply(connection, held.run_id, request_id, reply, prices)
+        attempt = {
+            "trajectory_id": held.trajectory_id,
+            "attempt_index": decision.index,
+            "segment": decision.segment,
+            "answered_at": now,
+            "prompt_tokens": reply.prompt_tokens,
+            "completion_tokens": reply.completion_tokens,
+            "cost": cost,
+            "truncated": reply.truncated,
+            "latency_ms": reply.latency_ms,
+            "finish_reason": reply.finish_reason,
+            "extraction": found.rule,
+            "program_hash": program_hash,
+            "repeats_attempt": _repeated(program_hash, situation.attempts),
+            "verdict": verdict,
+            "judged_at": None if verdict is None else now,
+        }
+        transcript = {
+            "attempt_id": connection.execute(_INSERT_ATTEMPT, attempt).scalar_one(),
+            "messages": [{"role": m.role, "content": m.content} for m in messages],
+            "reply": reply.text,
+            "program": None if program is None else dict(program.files),
+            "feedback": NO_CODE_FEEDBACK if program is None else None,
+        }
+        connection.execute(_INSERT_TRANSCRIPT, transcript)
+        answered = AttemptRecord(decision.index, decision.segment, verdict)
+        return proceed(connection, held, [*situation.records, answered], situation)
 
 
-def _transcript(attempt: Attempt, messages: Sequence[Message], reply: ModelReply, found: Extraction) -> Transcript:
-    return Transcript(
-        attempt_id=attempt.id,
-        messages=[{"role": m.role, "content": m.content} for m in messages],
-        reply=reply.text,
-        program=None if found.program is None else dict(found.program.files),
-        feedback=NO_CODE_FEEDBACK if found.program is None else None,
-    )
-
-
-def _repeated(attempt: Attempt, earlier: Sequence[Attempt]) -> int | None:
-    if attempt.program_hash is None:
+def _repeated(program_hash: str | None, earlier: Sequence[PastAttempt]) -> int | None:
+    if program_hash is None:
         return None
-    return next((a.attempt_index for a in earlier if a.program_hash == attempt.program_hash), None)
+    return next((a.record.index for a in earlier if a.program_hash == program_hash), None)
 
 
 def _model_failed(
     db: Database, claim: Claim, request_id: int, failure: ModelUnavailable | ModelRejected, *, billed: bool
 ) -> Wakes:
-    with db.write() as session:
-        trajectory, run = fenced(session, claim)
-        request = session.get_one(ModelRequestRow, request_id)
-        settle_failure(run, request, str(failure), billed=billed)
-        trajectory.failures += 1
+    with db.transaction() as connection:
+        held = fenced(connection, claim)
+        settle_failure(connection, held.run_id, request_id, str(failure), billed=billed)
+        trajectory, run, failures = held.trajectory_id, held.run_id, held.failures + 1
         if isinstance(failure, ModelRejected):
             if failure.this_request_only:
-                end(session, trajectory, run, TrajectoryOutcome.INFRASTRUCTURE, str(failure))
+                end(connection, trajectory, run, TrajectoryOutcome.INFRASTRUCTURE, str(failure), failures=failures)
             else:
-                put_off(trajectory, 0.0, None)
-                pause(run, str(failure))
-        elif trajectory.failures < MAX_TRIES:
-            delay = backoff(trajectory.failures, failure.retry_after)
-            put_off(trajectory, delay, f"the model: {failure}")
-        elif _answered_since_first_failure(session, trajectory, request.attempt_index):
-            end(session, trajectory, run, TrajectoryOutcome.INFRASTRUCTURE, f"after {MAX_TRIES} tries: {failure}")
+                put_off(connection, trajectory, 0.0, None, failures=failures)
+                pause(connection, held, str(failure))
+        elif failures < MAX_TRIES:
+            delay = backoff(failures, failure.retry_after)
+            put_off(connection, trajectory, delay, f"the model: {failure}", failures=failures)
+        elif _answered_since_first_failure(connection, held, request_id):
+            reason = f"after {MAX_TRIES} tries: {failure}"
+            end(connection, trajectory, run, TrajectoryOutcome.INFRASTRUCTURE, reason, failures=failures)
         else:
-            put_off(trajectory, 0.0, None)
-            trajectory.failures = 0
-            pause(run, f"the model did not answer in {MAX_TRIES} tries: {failure}")
+            put_off(connection, trajectory, 0.0, None, failures=0)
+            pause(connection, held, f"the model did not answer in {MAX_TRIES} tries: {failure}")
         return ()
 
 
-def _answered_since_first_failure(session: Session, trajectory: Trajectory, attempt_index: int) -> bool:
+def _answered_since_first_failure(connection: Connection, held: Held, request_id: int) -> bool:
     """Whether the endpoint answered others of this run meanwhile: then the fault lies with this request."""
-    first = session.scalar(
+    this = select(ModelRequestRow.attempt_index).where(ModelRequestRow.id == request_id).scalar_subquery()
+    first = connection.scalar(
         select(ModelRequestRow.sent_at)
-        .where(ModelRequestRow.trajectory_id == trajectory.id, ModelRequestRow.attempt_index == attempt_index)
+        .where(ModelRequestRow.trajectory_id == held.trajectory_id, ModelRequestRow.attempt_index == this)
         .order_by(ModelRequestRow.id)
         .limit(1)
     )
@@ -198,10 +200,10 @@ def _answered_since_first_failure(session: Session, trajectory: Trajectory, atte
         select(ModelRequestRow.id)
         .join(Trajectory, Trajectory.id == ModelRequestRow.trajectory_id)
         .where(
-            Trajectory.run_id == trajectory.run_id,
+            Trajectory.run_id == held.run_id,
             ModelRequestRow.state == RequestState.ANSWERED,
             ModelRequestRow.settled_at >= first,
         )
         .limit(1)
     )
-    return session.scalar(answered) is not None
+    return connection.scalar(answered) is not None

@@ -10,17 +10,19 @@ from app.services.steps.transitions import MAX_TRIES, Wakes, backoff, end, put_o
 def put_off_failed(db: Database, claim: Claim, reason: str, *, sandbox: bool = False) -> Wakes:
     """Put the step off; after MAX_TRIES failures in a row, censor its trajectory with the reason.
 
-    `sandbox`: it was an execution that failed, which is counted for the run's page.
+    `sandbox`: it was an execution that failed, which is counted for the run's page. Raises LeaseLost, StorageError.
     """
-    with db.write() as session:
-        trajectory, run = fenced(session, claim)
+    with db.transaction() as connection:
+        held = fenced(connection, claim)
         # The lease is given back below, so that the next claim no longer sees that an answer was lost with this step.
-        settle_lost_requests(session, run.id, trajectory.id)
-        if run.status == RunStatus.CANCELLED:
-            return end(session, trajectory, run, TrajectoryOutcome.CANCELLED, None)
-        trajectory.failures += 1
-        trajectory.sandbox_failures += sandbox
-        if trajectory.failures == MAX_TRIES:
-            return end(session, trajectory, run, TrajectoryOutcome.INFRASTRUCTURE, f"after {MAX_TRIES} tries: {reason}")
-        put_off(trajectory, backoff(trajectory.failures, None), reason)
+        settle_lost_requests(connection, held.run_id, held.trajectory_id)
+        if held.run_status == RunStatus.CANCELLED:
+            return end(connection, held.trajectory_id, held.run_id, TrajectoryOutcome.CANCELLED, None)
+        counted = {"failures": held.failures + 1, "sandbox_failures": held.sandbox_failures + sandbox}
+        if held.failures + 1 == MAX_TRIES:
+            given_up = f"after {MAX_TRIES} tries: {reason}"
+            return end(
+                connection, held.trajectory_id, held.run_id, TrajectoryOutcome.INFRASTRUCTURE, given_up, **counted
+            )
+        put_off(connection, held.trajectory_id, backoff(held.failures + 1, None), reason, **counted)
         return ()

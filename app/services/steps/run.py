@@ -1,9 +1,11 @@
 """The step `run`: judge the stored program and commit the verdict. No transaction is open meanwhile."""
 
-from dataclasses import asdict, fields
+import time
+from collections.abc import Callable
+from dataclasses import asdict, fields, replace
 from datetime import UTC, datetime
 
-from sqlalchemy import select
+from sqlalchemy import Connection, bindparam, select, update
 
 from app.db.models import Attempt, Run, RunStatus, Transcript
 from app.db.session import Database, persistently
@@ -21,6 +23,14 @@ _TEXTS = {"first_failure", "stdout", "stderr"}
 _KEPT = [field.name for field in fields(Judgement) if field.name not in _TEXTS]
 """Columns of Attempt that have the name of a field of Judgement; the texts go to the transcript."""
 
+# Made once: building a statement anew takes longer than running it. They set the columns they are given.
+_SET_ATTEMPT = update(Attempt).where(Attempt.id == bindparam("of"))
+_SET_TRANSCRIPT = update(Transcript).where(Transcript.attempt_id == bindparam("of"))
+_STATUS = select(Run.status).where(Run.id == bindparam("run"))
+
+_LOOK_SECONDS = 0.05
+"""How often a waiting execution looks whether its run was cancelled."""
+
 
 def run(db: Database, claim: Claim, judge: CachedJudge) -> Wakes:
     """Judge the program of the last attempt and store the verdict.
@@ -29,40 +39,62 @@ def run(db: Database, claim: Claim, judge: CachedJudge) -> Wakes:
     Raises LeaseLost, StorageError.
     """
     situation = read_situation(db, claim)
-    attempt, transcript = situation.attempts[-1], situation.transcripts[-1]
-    program = Program(transcript.program or {})
+    attempt = situation.attempts[-1]
+    program = attempt.program or Program({})
     try:
         judged = judge.judge(
             program,
             situation.problem,
             tests_hash=situation.tests_hash,
-            cancelled=lambda: _cancelled(db, claim.run_id),
+            cancelled=_cancelled(db, claim.run_id),
         )
     except SandboxError as failure:
         return put_off_failed(db, claim, f"the sandbox: {failure}", sandbox=True)
 
+    judgement = judged.judgement
+    told = feedback(judgement, situation.policy.disclosure)
+    record = replace(
+        attempt.record,
+        verdict=judgement.verdict,
+        visible_passed=judgement.visible_passed,
+        visible_total=judgement.visible_total,
+    )
+
     def commit() -> Wakes:
-        with db.write() as session:
-            trajectory, run_row = fenced(session, claim)
-            session.add_all((attempt, transcript))
-            store_judgement(attempt, transcript, judged.judgement)
-            judged.keep(session)
-            transcript.feedback = feedback(judged.judgement, situation.policy.disclosure)
-            return proceed(session, trajectory, run_row, situation.attempts, situation)
+        with db.transaction() as connection:
+            held = fenced(connection, claim)
+            store_judgement(connection, attempt.id, judgement, told)
+            judged.keep(connection)
+            return proceed(connection, held, [*situation.records[:-1], record], situation)
 
     return persistently(commit)
 
 
-def store_judgement(attempt: Attempt, transcript: Transcript, judgement: Judgement) -> None:
-    """Copy a judgement onto the rows that keep it."""
-    attempt.judged_at = datetime.now(UTC)
-    for name in _KEPT:
-        setattr(attempt, name, getattr(judgement, name))
-    transcript.first_failure = None if judgement.first_failure is None else asdict(judgement.first_failure)
-    transcript.stdout = judgement.stdout
-    transcript.stderr = judgement.stderr
+def store_judgement(connection: Connection, attempt_id: int, judgement: Judgement, told: str | None) -> None:
+    """Write a judgement, and what the model is told of it, onto the rows that keep it."""
+    failure = judgement.first_failure
+    kept = {name: getattr(judgement, name) for name in _KEPT}
+    texts = {
+        "feedback": told,
+        "first_failure": None if failure is None else asdict(failure),
+        "stdout": judgement.stdout,
+        "stderr": judgement.stderr,
+    }
+    connection.execute(_SET_ATTEMPT, {"of": attempt_id, "judged_at": datetime.now(UTC), **kept})
+    connection.execute(_SET_TRANSCRIPT, {"of": attempt_id, **texts})
 
 
-def _cancelled(db: Database, run_id: int) -> bool:
-    with db.read() as session:
-        return session.scalar(select(Run.status).where(Run.id == run_id)) == RunStatus.CANCELLED
+def _cancelled(db: Database, run_id: int) -> Callable[[], bool]:
+    """Whether the run was cancelled, as of the last fraction of a second: the sandbox asks again and again."""
+    look_at = time.monotonic() + _LOOK_SECONDS  # the claim has just seen it running
+    answer = False
+
+    def cancelled() -> bool:
+        nonlocal look_at, answer
+        if time.monotonic() >= look_at:
+            with db.query() as connection:
+                answer = connection.scalar(_STATUS, {"run": run_id}) == RunStatus.CANCELLED
+            look_at = time.monotonic() + _LOOK_SECONDS
+        return answer
+
+    return cancelled

@@ -1,11 +1,10 @@
 """What a step needs to know about its trajectory, read before anything is locked."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any
 
-from sqlalchemy import bindparam, select
-from sqlalchemy.orm import joinedload, undefer
+from sqlalchemy import Row, bindparam, select
 
 from app.db.models import Attempt, BuggyProgramRow, ModelEndpoint, ProblemRow, Run, Trajectory, Transcript
 from app.db.session import Database
@@ -20,18 +19,37 @@ from app.domain.protocol.prompts import Exchange, conversation, disclosed_tests,
 from app.domain.verdicts import Verdict
 from app.services.claim import Claim
 
+_ENDPOINT_COLUMNS = ModelEndpoint.__table__.columns
 # Made once: building the statements anew takes longer than running them.
 _TRAJECTORY = (
-    select(Trajectory)
-    .where(Trajectory.id == bindparam("trajectory"))
-    .options(
-        joinedload(Trajectory.run)
-        .joinedload(Run.endpoint)
-        .options(undefer(ModelEndpoint.api_key), undefer(ModelEndpoint.script))
+    select(
+        Trajectory.problem_id,
+        Trajectory.buggy_program_id,
+        Trajectory.sample,
+        Run.protocol,
+        *_ENDPOINT_COLUMNS,
+    )
+    .join(Run, Run.id == Trajectory.run_id)
+    .join(ModelEndpoint, ModelEndpoint.id == Run.endpoint_id)
+    .where(
+        Trajectory.id == bindparam("trajectory"),
+        Trajectory.lease_number == bindparam("lease"),
+        Trajectory.lease_expires_at.is_not(None),
     )
 )
 _ATTEMPTS = (
-    select(Attempt, Transcript)
+    select(
+        Attempt.id,
+        Attempt.attempt_index,
+        Attempt.segment,
+        Attempt.verdict,
+        Attempt.visible_passed,
+        Attempt.visible_total,
+        Attempt.program_hash,
+        Transcript.program,
+        Transcript.reply,
+        Transcript.feedback,
+    )
     .join(Transcript, Transcript.attempt_id == Attempt.id)
     .where(Attempt.trajectory_id == bindparam("trajectory"))
     .order_by(Attempt.attempt_index)
@@ -39,98 +57,107 @@ _ATTEMPTS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Situation:
-    """A trajectory with its run, its problem under the run's limits, and its attempts in order."""
+class PastAttempt:
+    """An attempt as it is stored: what the rules see of it, and what its program and its conversation were.
 
-    trajectory: Trajectory
-    run: Run
+    `program` is None where the reply held none, `feedback` until it is judged.
+    """
+
+    id: int
+    record: AttemptRecord
+    program_hash: str | None
+    program: Program | None
+    reply: str
+    feedback: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """A trajectory's problem under the run's limits, its place in the run, and its attempts in order."""
+
+    sample: int
+    policy: Protocol
     endpoint: ModelEndpoint
     problem: Problem
     tests_hash: str
     start: Program | None
-    attempts: list[Attempt]
-    transcripts: list[Transcript]
+    attempts: list[PastAttempt]
 
     @property
-    def policy(self) -> Protocol:
-        """The run's protocol."""
-        return self.run.protocol
+    def records(self) -> list[AttemptRecord]:
+        """The attempts as the rules see them."""
+        return [attempt.record for attempt in self.attempts]
 
 
 def read_situation(db: Database, claim: Claim) -> Situation:
-    """Read all of it in one session.
+    """Read all of it at once.
 
     Raises LeaseLost where another worker has taken the step over: the attempts may have moved on.
     """
-    with db.read() as session:
-        trajectory = session.scalars(_TRAJECTORY, {"trajectory": claim.trajectory_id}).one()
-        if trajectory.lease_number != claim.lease_number or trajectory.lease_expires_at is None:
+    with db.query() as connection:
+        held = {"trajectory": claim.trajectory_id, "lease": claim.lease_number}
+        row = connection.execute(_TRAJECTORY, held).one_or_none()
+        if row is None:
             raise LeaseLost(f"lease {claim.lease_number} of trajectory {claim.trajectory_id} is no longer held")
-        rows = session.execute(_ATTEMPTS, {"trajectory": claim.trajectory_id}).all()
-    problem, tests_hash = stored_problem(db, trajectory.problem_id)
-    buggy_id = trajectory.buggy_program_id
+        attempts = connection.execute(_ATTEMPTS, {"trajectory": claim.trajectory_id}).all()
+    problem_id, buggy_id, sample, policy, *endpoint = row
+    problem, tests_hash = stored_problem(db, problem_id)
     return Situation(
-        trajectory=trajectory,
-        run=trajectory.run,
-        endpoint=trajectory.run.endpoint,
-        problem=replace(problem, limits=trajectory.run.protocol.limits(problem.limits)),
+        sample=sample,
+        policy=policy,
+        endpoint=ModelEndpoint(**dict(zip(_ENDPOINT_COLUMNS.keys(), endpoint, strict=True))),
+        problem=replace(problem, limits=policy.limits(problem.limits)),
         tests_hash=tests_hash,
         start=None if buggy_id is None else _buggy_program(db, buggy_id),
-        attempts=[row[0] for row in rows],
-        transcripts=[row[1] for row in rows],
+        attempts=[_past_attempt(attempt) for attempt in attempts],
     )
+
+
+def _past_attempt(row: Row[*tuple[Any, ...]]) -> PastAttempt:
+    record = AttemptRecord(
+        index=row.attempt_index,
+        segment=row.segment,
+        verdict=None if row.verdict is None else Verdict(row.verdict),
+        visible_passed=row.visible_passed or 0,
+        visible_total=row.visible_total or 0,
+    )
+    program = None if row.program is None else Program(row.program)
+    return PastAttempt(row.id, record, row.program_hash, program, row.reply, row.feedback)
 
 
 @lru_cache(maxsize=256)
 def stored_problem(db: Database, problem_id: int) -> tuple[Problem, str]:
-    """A problem without the limits of a run, and the hash of its tests.
-
-    It never changes, and reading a large one takes longer than the rest of a step together.
-    """
-    with db.read() as session:
-        row = session.execute(
-            select(ProblemRow.definition, ProblemRow.tests_hash).where(ProblemRow.id == problem_id)
-        ).one()
-        return row.definition, row.tests_hash
+    """A problem's definition never changes; a large one takes longer to read than the rest of a step together."""
+    with db.query() as connection:
+        query = select(ProblemRow.definition, ProblemRow.tests_hash).where(ProblemRow.id == problem_id)
+        definition, tests_hash = connection.execute(query).one()
+        return definition, tests_hash
 
 
 @lru_cache(maxsize=256)
 def _buggy_program(db: Database, buggy_program_id: int) -> Program:
-    with db.read() as session:
+    with db.query() as connection:
         query = select(BuggyProgramRow.definition).where(BuggyProgramRow.id == buggy_program_id)
-        return session.scalars(query).one().program
-
-
-def records(attempts: Sequence[Attempt]) -> list[AttemptRecord]:
-    """The attempts as the rules see them."""
-    return [
-        AttemptRecord(
-            index=a.attempt_index,
-            segment=a.segment,
-            verdict=None if a.verdict is None else Verdict(a.verdict),
-            visible_passed=a.visible_passed or 0,
-            visible_total=a.visible_total or 0,
-        )
-        for a in attempts
-    ]
+        return connection.scalars(query).one().program
 
 
 def build_request(situation: Situation, decision: Ask) -> ModelRequest:
     """What is sent for the attempt that `decision` names."""
     in_segment = [
-        Exchange(transcript.reply, transcript.feedback or "")
-        for attempt, transcript in zip(situation.attempts, situation.transcripts, strict=True)
-        if attempt.segment == decision.segment
+        Exchange(attempt.reply, attempt.feedback or "")
+        for attempt in situation.attempts
+        if attempt.record.segment == decision.segment
     ]
     trials = tuple(
-        Trial(None if transcript.program is None else Program(transcript.program), Verdict(attempt.verdict or ""))
-        for attempt, transcript in zip(situation.attempts, situation.transcripts, strict=True)
+        Trial(attempt.program, attempt.record.verdict)
+        for attempt in situation.attempts
+        if attempt.record.verdict is not None
     )
     problem, policy = situation.problem, situation.policy
     return ModelRequest(
         messages=conversation(problem, policy, situation.start, in_segment),
         sampling=situation.endpoint.sampling,
-        seed=request_seed(policy.seed, problem.key, situation.trajectory.sample, decision.index),
+        seed=request_seed(policy.seed, problem.key, situation.sample, decision.index),
         task=Task(
             problem_key=problem.key,
             entry_point=problem.entry_point,

@@ -2,22 +2,16 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
-from sqlalchemy import select
-from sqlalchemy.orm import Session
+from sqlalchemy import Connection, bindparam, select, update
 
-from app.db.models import (
-    Attempt,
-    EndpointKind,
-    ModelEndpoint,
-    Run,
-    RunStatus,
-    Trajectory,
-    TrajectoryOutcome,
-)
+from app.db.models import EndpointKind, Run, RunStatus, Trajectory, TrajectoryOutcome
+from app.domain.attempts import AttemptRecord
 from app.domain.protocol.decide import Ask, Outcome, Stop, decide
 from app.domain.work import Step, WorkerKind
-from app.services.steps.situation import Situation, records
+from app.services.claim import Held
+from app.services.steps.situation import Situation
 
 MAX_TRIES = 8
 """Tries of a step before its failure counts as lasting: with the backoff below, about four minutes."""
@@ -25,54 +19,69 @@ BACKOFF_SECONDS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0)
 MAX_BACKOFF_SECONDS = 600.0
 """What a server may ask for by Retry-After; a longer wait is cut to this."""
 
+# Made once: building a statement anew takes longer than running it. The first two set the columns they are given.
+_SET_TRAJECTORY = update(Trajectory).where(Trajectory.id == bindparam("of"))
+_SET_RUN = update(Run).where(Run.id == bindparam("of"))
+_COUNT_ENDED = (
+    update(Run)
+    .where(Run.id == bindparam("of"))
+    .values(trajectories_ended=Run.trajectories_ended + 1)
+    .returning(Run.trajectories_ended == Run.trajectories_total, Run.status)
+)
+_NOT_BEGUN = (
+    select(Trajectory.worker)
+    .where(Trajectory.run_id == bindparam("of"), Trajectory.lease_number == 0, Trajectory.outcome.is_(None))
+    .limit(1)
+)
 
 Wakes = Sequence[WorkerKind]
 """Kinds of worker that have something to do once the step is committed."""
 
 
-def proceed(session: Session, trajectory: Trajectory, run: Run, attempts: list[Attempt], situation: Situation) -> Wakes:
+def proceed(connection: Connection, held: Held, attempts: Sequence[AttemptRecord], situation: Situation) -> Wakes:
     """Set what the rules say comes next, and give the lease back."""
-    trajectory.failures = 0
-    trajectory.lease_expires_at = None
-    trajectory.attempts_judged = sum(a.verdict is not None for a in attempts)
-    decision = decide(records(attempts), situation.policy)
+    values = {"failures": 0, "attempts_judged": sum(a.verdict is not None for a in attempts)}
+    decision = decide(attempts, situation.policy)
     if isinstance(decision, Stop):
-        if decision.outcome is Outcome.SOLVED:
-            trajectory.solved_at = attempts[-1].attempt_index
-        return end(session, trajectory, run, TrajectoryOutcome(decision.outcome), None)
-    if run.status == RunStatus.CANCELLED:
-        return end(session, trajectory, run, TrajectoryOutcome.CANCELLED, None)
-    step = Step.ASK if isinstance(decision, Ask) else Step.RUN
-    return (make_due(trajectory, step, situation.endpoint),)
+        solved_at = attempts[-1].index if decision.outcome is Outcome.SOLVED else None
+        outcome = TrajectoryOutcome(decision.outcome)
+        return end(connection, held.trajectory_id, held.run_id, outcome, None, solved_at=solved_at, **values)
+    if held.run_status == RunStatus.CANCELLED:
+        return end(connection, held.trajectory_id, held.run_id, TrajectoryOutcome.CANCELLED, None, **values)
+    due = due_now(Step.ASK if isinstance(decision, Ask) else Step.RUN, situation.endpoint.kind)
+    set_trajectory(connection, held.trajectory_id, lease_expires_at=None, **due, **values)
+    return (WorkerKind(due["worker"]),)
 
 
-def make_due(trajectory: Trajectory, step: Step, endpoint: ModelEndpoint) -> WorkerKind:
-    """Queue a step; returns the kind of worker that does it. repair-search asks in the sandbox, so `execute` does."""
-    local = endpoint.kind == EndpointKind.REPAIR_SEARCH
+def due_now(step: Step, endpoint_kind: str) -> dict[str, Any]:
+    """Columns of a trajectory that queue a step. repair-search asks in the sandbox, so `execute` does that."""
+    local = endpoint_kind == EndpointKind.REPAIR_SEARCH
     worker = WorkerKind.EXECUTE if step is Step.RUN or local else WorkerKind.GENERATE
-    trajectory.step = step
-    trajectory.worker = worker
-    trajectory.due_at = datetime.now(UTC)
-    return worker
+    return {"step": step.value, "worker": worker.value, "due_at": datetime.now(UTC)}
 
 
-def end(session: Session, trajectory: Trajectory, run: Run, outcome: TrajectoryOutcome, reason: str | None) -> Wakes:
-    """End a trajectory and, with the last one, its run (locked by the caller): counted in this transaction.
+def end(
+    connection: Connection,
+    trajectory_id: int,
+    run_id: int,
+    outcome: TrajectoryOutcome,
+    reason: str | None,
+    **values: Any,
+) -> Wakes:
+    """End a trajectory and, with the last one, its run: counted in this transaction. `values`: columns to set with it.
 
     Its place is free then for a trajectory of the run that has not begun: who asks for that one is to be woken.
     """
-    trajectory.outcome = outcome
-    trajectory.outcome_reason = reason
-    trajectory.step = trajectory.worker = trajectory.due_at = trajectory.lease_expires_at = None
-    trajectory.waiting_for = None
-    run.trajectories_ended += 1
-    if run.trajectories_ended == run.trajectories_total:
-        run.finished_at = datetime.now(UTC)
-        if run.status != RunStatus.CANCELLED:
-            run.status = RunStatus.COMPLETED
-            run.status_reason = None
-    waiting = select(Trajectory.worker).where(Trajectory.run_id == run.id, Trajectory.lease_number == 0)
-    worker = session.scalar(waiting.where(Trajectory.outcome.is_(None)).limit(1))
+    nothing_due = {"step": None, "worker": None, "due_at": None, "lease_expires_at": None, "waiting_for": None}
+    set_trajectory(connection, trajectory_id, outcome=outcome.value, outcome_reason=reason, **nothing_due, **values)
+    was_last, status = connection.execute(_COUNT_ENDED, {"of": run_id}).one()
+    if was_last:
+        completed = (
+            {} if status == RunStatus.CANCELLED else {"status": RunStatus.COMPLETED.value, "status_reason": None}
+        )
+        set_run(connection, run_id, finished_at=datetime.now(UTC), **completed)
+        return ()
+    worker = connection.scalar(_NOT_BEGUN, {"of": run_id})
     return () if worker is None else (WorkerKind(worker),)
 
 
@@ -83,22 +92,23 @@ def backoff(failures: int, retry_after: float | None) -> float:
     return BACKOFF_SECONDS[min(failures, len(BACKOFF_SECONDS)) - 1]
 
 
-def put_off(trajectory: Trajectory, seconds: float, waiting_for: str | None) -> None:
-    """Give the step back, due again in `seconds`."""
-    trajectory.due_at = datetime.now(UTC) + timedelta(seconds=seconds)
-    trajectory.lease_expires_at = None
-    trajectory.waiting_for = waiting_for
+def put_off(connection: Connection, trajectory_id: int, seconds: float, waiting_for: str | None, **values: Any) -> None:
+    """Give the step back, due again in `seconds`. `values`: columns to set with it."""
+    due_at = datetime.now(UTC) + timedelta(seconds=seconds)
+    set_trajectory(connection, trajectory_id, due_at=due_at, lease_expires_at=None, waiting_for=waiting_for, **values)
 
 
-def pause(run: Run, reason: str) -> None:
+def pause(connection: Connection, held: Held, reason: str) -> None:
     """Stop handing out steps of a running run until a person resumes it."""
-    if run.status == RunStatus.RUNNING:
-        run.status = RunStatus.PAUSED
-        run.status_reason = reason
+    if held.run_status == RunStatus.RUNNING:
+        set_run(connection, held.run_id, status=RunStatus.PAUSED.value, status_reason=reason)
 
 
-def lock_run(session: Session, run_id: int) -> Run:
-    """The run, locked and fresh from the database."""
-    return session.scalars(
-        select(Run).where(Run.id == run_id).with_for_update().execution_options(populate_existing=True)
-    ).one()
+def set_trajectory(connection: Connection, trajectory_id: int, **values: Any) -> None:
+    """Set columns of a trajectory."""
+    connection.execute(_SET_TRAJECTORY, {"of": trajectory_id, **values})
+
+
+def set_run(connection: Connection, run_id: int, **values: Any) -> None:
+    """Set columns of a run."""
+    connection.execute(_SET_RUN, {"of": run_id, **values})

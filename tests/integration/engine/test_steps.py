@@ -6,6 +6,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import select, update
 
+from app.adapters.queue import Queue, make_celery
+from app.config import Settings
 from app.db.models import (
     ModelEndpoint,
     ModelRequestRow,
@@ -21,11 +23,14 @@ from app.domain.errors import ConflictError, InputError, LeaseLost, NotFoundErro
 from app.domain.ports import Model
 from app.domain.protocol.policy import Start, StopOn
 from app.domain.work import Step, WorkerKind
+from app.services.claim import Claim
 from app.services.control_run import cancel_run, resume_run
 from app.services.steps.ask import ask
 from app.services.steps.failure import put_off_failed
+from app.services.steps.transitions import Wakes
 from app.services.sweep import sweep
 from tests.fixtures.engine import CRASH, RIGHT, WRONG, Engine, requests_sent, store_problems, store_script
+from workers.base import Worker
 
 PRICED = {"price_input": 1.0, "price_output": 10.0}
 
@@ -206,6 +211,27 @@ def test_a_fault_of_ours_leaves_no_reservation_behind(engine: Engine) -> None:
     assert request.state == RequestState.POSSIBLY_BILLED
 
 
+def test_a_fault_in_a_step_that_another_worker_took_over_ends_nothing(engine: Engine) -> None:
+    problems = store_problems(engine.database, engine.sandbox, ["a"])
+    model = store_script(engine.database, engine.home, {"default": RIGHT})
+    run_id = engine.submit(problems, model)
+
+    def taken_over_and_broken(_: Claim) -> Wakes:
+        assert len(engine.claim(WorkerKind.GENERATE)) == 1
+        raise RuntimeError("a fault of ours")
+
+    queue = Queue(make_celery(Settings(home=engine.home)))
+    steps = {Step.ASK: taken_over_and_broken}
+    worker = Worker(
+        WorkerKind.GENERATE, engine.database, queue, steps, concurrency=1, lease_seconds=0.0, sweep_seconds=60.0
+    )
+    worker.drain()
+    # The second lease stands, and the failure of the first is not counted against it.
+    (trajectory,) = engine.trajectories(run_id)
+    assert (trajectory.lease_number, trajectory.failures) == (2, 0)
+    assert trajectory.lease_expires_at is not None
+
+
 def test_requests_at_the_same_time_cannot_break_the_budget(engine: Engine) -> None:
     problems = store_problems(engine.database, engine.sandbox, ["a", "b", "c"])
     slow = {**reply(RIGHT, 300, 20), "latency_seconds": 0.5}
@@ -347,9 +373,13 @@ def test_runs_are_served_in_turn_and_within_their_limits(engine: Engine) -> None
     model = store_script(engine.database, engine.home, {"default": RIGHT}, concurrency=100)
     large = engine.submit(problems, model, max_in_flight=3)
     small = engine.submit(problems, model, problems=["p4"])
+    # Of the seven that are due, three of the large run and the one of the small.
+    assert sweep(engine.database, WorkerKind.GENERATE) == 4
     served = [claim.run_id for claim in engine.claim(WorkerKind.GENERATE, n=10)]
     # Turn by turn while both have work; then the large run up to its limit of three.
     assert served == [large, small, large, large]
+    # Three more are due, none of which may begin yet: nobody is woken for them.
+    assert sweep(engine.database, WorkerKind.GENERATE) == 0
 
 
 def test_a_limit_of_one_finishes_each_trajectory_before_the_next(engine: Engine) -> None:
@@ -367,6 +397,7 @@ def test_an_endpoint_is_never_asked_more_at_once_than_it_takes(engine: Engine) -
     problems = store_problems(engine.database, engine.sandbox, ["a", "b", "c"])
     model = store_script(engine.database, engine.home, {"default": RIGHT}, concurrency=2)
     first, second = engine.submit(problems, model), engine.submit(problems, model)
+    assert sweep(engine.database, WorkerKind.GENERATE) == 2
     assert [c.run_id for c in engine.claim(WorkerKind.GENERATE, n=10)] == [first, second]
     assert engine.claim(WorkerKind.GENERATE, n=10) == []
 
