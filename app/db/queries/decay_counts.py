@@ -26,11 +26,13 @@ class DecayCounts:
     of
         N: trajectories with at least one judged attempt. A reply without a program counts as judged.
     censored
-        Leaving the risk set unsolved after attempt t: cut short, stopped on the visible tests, or still running.
+        Leaving the risk set unsolved after attempt t: cut short, ended early, stopped on the visible tests, or running.
     excluded
         Cut short before their first verdict: outside N.
     cut_short
         Cut short after at least one verdict (budget, cancellation, infrastructure).
+    ended_early
+        Ended on a verdict that a re-judging took back: attempts are missing from there on.
     visible_only
         Ended because the visible tests passed while hidden ones did not.
     running
@@ -44,6 +46,7 @@ class DecayCounts:
     censored: tuple[int, ...]
     excluded: int
     cut_short: int
+    ended_early: int
     visible_only: int
     running: int
     waiting: int
@@ -110,7 +113,7 @@ def decay_counts(session: Session, run_id: int) -> DecayCounts:
 def count_groups(groups: Iterable[TrajectoryGroup], attempts: int) -> DecayCounts:
     """Sort groups of trajectories into the counts, for a protocol of so many attempts."""
     solved, censored = [0] * attempts, [0] * attempts
-    of = excluded = cut_short = visible_only = running = waiting = 0
+    of = excluded = cut_short = ended_early = visible_only = running = waiting = 0
     for group in groups:
         if group.attempts_judged == 0:
             if group.outcome is None:
@@ -129,6 +132,8 @@ def count_groups(groups: Iterable[TrajectoryGroup], attempts: int) -> DecayCount
             running += group.count
         elif group.outcome == TrajectoryOutcome.VISIBLE_ONLY:
             visible_only += group.count
+        elif group.outcome == TrajectoryOutcome.ENDED_EARLY:
+            ended_early += group.count
         else:
             cut_short += group.count
     return DecayCounts(
@@ -137,6 +142,7 @@ def count_groups(groups: Iterable[TrajectoryGroup], attempts: int) -> DecayCount
         censored=tuple(censored),
         excluded=excluded,
         cut_short=cut_short,
+        ended_early=ended_early,
         visible_only=visible_only,
         running=running,
         waiting=waiting,
