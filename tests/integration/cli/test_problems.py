@@ -142,12 +142,12 @@ REFUSED: dict[str, tuple[bytes, list[str], str]] = {
     "unknown format": (
         native(DOUBLE),
         ["--format", "csv"],
-        "unknown format 'csv'; known are humaneval, native",
+        "unknown format 'csv'; known are humaneval, mbpp, native",
     ),
     "no format": (
         native(DOUBLE),
         [],
-        "--format: say which format the file has, one of humaneval, native",
+        "--format: say which format the file has, one of humaneval, mbpp, native",
     ),
     "wrong encoding": (
         '{"source":\n"für"}'.encode("latin-1"),
