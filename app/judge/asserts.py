@@ -1,14 +1,14 @@
 """Judging by test code that calls the candidate itself."""
 
 import ast
-from collections.abc import Callable
+from dataclasses import replace
 
 from app.domain.errors import InputError, SandboxError
-from app.domain.ports import End, Execution, ExecutionOutcome, Sandbox
-from app.domain.problems import AssertTests, Limits
-from app.domain.programs import Program
+from app.domain.ports import End, ExecutionOutcome
+from app.domain.problems import AssertTests
 from app.domain.verdicts import FirstFailure, Judgement, Verdict
 from app.judge import evidence
+from app.judge.styles import Question
 
 _WRONG_ANSWERS = ("assertion_failed", "unencodable_value")
 
@@ -22,16 +22,7 @@ def check(tests: AssertTests) -> None:
         raise InputError("tests: the code asserts nothing, so nothing could fail")
 
 
-def judge(
-    sandbox: Sandbox,
-    program: Program,
-    tests: AssertTests,
-    entry_point: str,
-    limits: Limits,
-    language: str,
-    version: int,
-    cancelled: Callable[[], bool],
-) -> Judgement:
+def judge(question: Question, tests: AssertTests) -> Judgement:
     """Run the tests to their end, false asserts included, and decide by the first that fails.
 
     An assert in a loop counts each time it runs. Where the tests stop early, the asserts in the code say how many
@@ -40,10 +31,10 @@ def judge(
     source = _source(tests)
     visible_total = len(tests.visible)
     in_code = _count_asserts(ast.parse(source))
-    outcome = sandbox.run(Execution(program, entry_point, limits, language, tester=source), cancelled=cancelled)
+    outcome = question.run(replace(question.execution(), tester=source))
     if outcome.compile_error is not None:
-        return evidence.compile_failure(outcome, total=in_code, visible_total=visible_total, version=version)
-    verdict, reason, error = _decide(outcome)
+        return evidence.compile_failure(outcome, total=in_code, visible_total=visible_total)
+    verdict, reason, error = decide(outcome)
     passed = outcome.tester_checks
     if verdict is Verdict.AC:
         run = total = passed
@@ -68,12 +59,12 @@ def judge(
         total=total,
         visible_passed=visible_passed,
         visible_total=visible_total,
-        version=version,
         first_failure=first_failure,
     )
 
 
-def _decide(outcome: ExecutionOutcome) -> tuple[Verdict, str, str | None]:
+def decide(outcome: ExecutionOutcome) -> tuple[Verdict, str, str | None]:
+    """Verdict, reason and error of tests that count their checks. Raises SandboxError where trusted ones made none."""
     # An earlier failing check decides, even where a later one went over a limit.
     if outcome.tester_reason is not None and outcome.tester_reason != "memory":
         verdict = Verdict.WA if outcome.tester_reason in _WRONG_ANSWERS else Verdict.RE

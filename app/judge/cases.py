@@ -1,17 +1,22 @@
 """Judging literal calls: the sandbox answers them, the comparison with the expected values happens here."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
-from app.domain.codec import CodecError, decode, readable
-from app.domain.errors import InputError
-from app.domain.ports import Answer, End, Execution, ExecutionOutcome, Sandbox
+from app.domain.codec import CodecError, decode, encode, readable
+from app.domain.errors import InputError, SandboxError
+from app.domain.ports import Answer, End, Execution, ExecutionOutcome
 from app.domain.problems import Case, CaseTests, Comparison, Limits
 from app.domain.programs import Program
 from app.domain.verdicts import FirstFailure, Judgement, Verdict
 from app.judge import evidence
 from app.judge.comparison import matches
+from app.judge.styles import Question
 
+CHECKER = "check"
+"""The function a checker defines: `check(arguments, expected, actual)`, true where `actual` is a right answer."""
+_CHECKER_LIMITS = Limits(cpu_seconds=20.0, memory_mb=512)
 _SHOWN = 2000
 """Characters of a value that are shown."""
 
@@ -41,26 +46,41 @@ def check(tests: CaseTests) -> None:
             raise InputError(f"tests: case {index}: any_of needs a list of accepted values")
         if case.tolerance is not None and not case.tolerance >= 0:
             raise InputError(f"tests: case {index}: the tolerance is negative or not a number")
+        if tests.in_place is not None and not 0 <= tests.in_place < len(arguments):
+            raise InputError(f"tests: case {index}: there is no argument {tests.in_place} to find the answer in")
+    _check_checker(tests)
 
 
-def judge(
-    sandbox: Sandbox,
-    program: Program,
-    tests: CaseTests,
-    entry_point: str,
-    limits: Limits,
-    language: str,
-    version: int,
-    cancelled: Callable[[], bool],
-) -> Judgement:
-    """Run every case and decide by the first that fails."""
+def _check_checker(tests: CaseTests) -> None:
+    wanted = any(case.comparison is Comparison.CHECKER for case in tests.cases)
+    if wanted is not (tests.checker is not None):
+        raise InputError("tests: a checker, and cases that it decides, go together")
+    if tests.checker is None:
+        return
+    try:
+        tree = ast.parse(tests.checker)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise InputError(f"tests: the checker does not compile: {error}") from error
+    if not any(isinstance(node, ast.FunctionDef) and node.name == CHECKER for node in tree.body):
+        raise InputError(f"tests: the checker defines no function {CHECKER}(arguments, expected, actual)")
+
+
+def judge(question: Question, tests: CaseTests) -> Judgement:
+    """Run every case and decide by the first that fails.
+
+    Raises SandboxError where the checker fails: that says nothing about the program.
+    """
     calls = tuple(case.arguments for case in tests.cases)
-    outcome = sandbox.run(Execution(program, entry_point, limits, language, calls=calls), cancelled=cancelled)
+    outcome = question.run(
+        replace(question.execution(), calls=calls, in_place=tests.in_place, fresh_process=tests.fresh_process)
+    )
     total = len(tests.cases)
     visible_total = sum(case.visible for case in tests.cases)
     if outcome.compile_error is not None:
-        return evidence.compile_failure(outcome, total=total, visible_total=visible_total, version=version)
+        return evidence.compile_failure(outcome, total=total, visible_total=visible_total)
     results = [_result(case, answer) for case, answer in zip(tests.cases, outcome.answers, strict=False)]
+    if tests.checker is not None:
+        results = _ask_checker(question, tests.checker, tests.cases, outcome.answers, results)
     results = _add_limit(results, outcome, total)
     failing = next((index for index, result in enumerate(results) if result.verdict is not Verdict.AC), None)
     passed = sum(result.verdict is Verdict.AC for result in results)
@@ -88,7 +108,6 @@ def judge(
             case.visible and result.verdict is Verdict.AC for case, result in zip(tests.cases, results, strict=False)
         ),
         visible_total=visible_total,
-        version=version,
         first_failure=first_failure,
     )
 
@@ -104,9 +123,39 @@ def _result(case: Case, answer: Answer) -> _Result:
         # Only a program that writes its answers itself, past the encoder, gets here.
         return _Result(Verdict.WA, "unencodable_value", error=str(error))
     shown = readable(answer.value, _SHOWN)
+    if case.comparison is Comparison.CHECKER:
+        return _Result(Verdict.AC, evidence.ACCEPTED, actual=shown)  # so far
     if matches(actual, decode(case.expected), case.comparison, case.tolerance):
         return _Result(Verdict.AC, evidence.ACCEPTED, actual=shown)
     return _Result(Verdict.WA, "wrong_value", actual=shown)
+
+
+def _ask_checker(
+    question: Question, checker: str, cases: Sequence[Case], answers: Sequence[Answer], results: list[_Result]
+) -> list[_Result]:
+    """Let the checker decide its cases: a program like any other to the sandbox, in a process of its own."""
+    open_ones = [
+        index
+        for index, result in enumerate(results)
+        if cases[index].comparison is Comparison.CHECKER and result.verdict is Verdict.AC
+    ]
+    if not open_ones:
+        return results
+    calls = tuple(
+        encode((decode(cases[index].arguments), decode(cases[index].expected), decode(answers[index].value or "")))
+        for index in open_ones
+    )
+    outcome = question.run(Execution(Program.single(checker), CHECKER, _CHECKER_LIMITS, calls=calls))
+    if outcome.compile_error is not None or len(outcome.answers) < len(calls):
+        raise SandboxError(f"the checker failed: {outcome.compile_error or outcome.end}")
+    decided = list(results)
+    for index, answer in zip(open_ones, outcome.answers, strict=True):
+        said = None if answer.value is None else decode(answer.value)
+        if not isinstance(said, bool):
+            raise SandboxError(f"the checker gave no True or False for case {index}: {answer.detail or said!r}")
+        if not said:
+            decided[index] = replace(results[index], verdict=Verdict.WA, reason="wrong_value")
+    return decided
 
 
 def _add_limit(results: list[_Result], outcome: ExecutionOutcome, total: int) -> list[_Result]:

@@ -3,6 +3,9 @@
 from app.domain.ports import End, ExecutionOutcome
 from app.domain.verdicts import FirstFailure, Judgement, Verdict
 
+JUDGE_VERSION = 2
+"""Raised whenever the same program and tests could get another verdict than before. Part of the result cache's key."""
+
 LIMIT_VERDICTS = {
     End.OUTPUT_LIMIT: Verdict.RE,
     End.MEMORY: Verdict.MLE,
@@ -32,7 +35,6 @@ def judgement(
     total: int,
     visible_passed: int,
     visible_total: int,
-    version: int,
     first_failure: FirstFailure | None,
 ) -> Judgement:
     """A judgement with the outcome's facts copied in."""
@@ -44,11 +46,12 @@ def judgement(
         cases_total=total,
         visible_passed=visible_passed,
         visible_total=visible_total,
-        judge_version=version,
+        judge_version=JUDGE_VERSION,
         first_failure=first_failure,
         sandbox=outcome.sandbox,
         memory_tier=outcome.memory_tier,
         weak=outcome.weak,
+        near_limit=outcome.near_limit,
         exit_code=outcome.exit_code,
         signal=outcome.signal,
         cpu_ms=outcome.cpu_ms,
@@ -60,7 +63,7 @@ def judgement(
     )
 
 
-def compile_failure(outcome: ExecutionOutcome, *, total: int, visible_total: int, version: int) -> Judgement:
+def compile_failure(outcome: ExecutionOutcome, *, total: int, visible_total: int) -> Judgement:
     """CE. It belongs to no case, so that there is no input, and a model may always be shown the compiler's message."""
     return judgement(
         outcome,
@@ -71,6 +74,5 @@ def compile_failure(outcome: ExecutionOutcome, *, total: int, visible_total: int
         total=total,
         visible_passed=0,
         visible_total=visible_total,
-        version=version,
         first_failure=FirstFailure(0, True, "", None, None, outcome.compile_error),
     )

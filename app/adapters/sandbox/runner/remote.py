@@ -117,5 +117,27 @@ class _Module(types.ModuleType):
         if kind == "E" and fields[1] == "AttributeError":
             raise AttributeError(f"the program does not define {name!r}")
         if kind == "U":
-            raise line.checks.stop_not_crossing(f"{name}: {fields[0]}")
+            return _Uncrossable(line.checks, f"{name}: {fields[0]}")
         return line.checks.raise_answer(kind, fields, name)
+
+
+class _Uncrossable:
+    """A class or an object of the program. It may be imported; whoever uses it needs the program's own process."""
+
+    def __init__(self, checks: Checks, reason: str) -> None:
+        self.__dict__["_halflife"] = (checks, reason)
+
+    def _use(self, *_: Any, **__: Any) -> Any:
+        checks, reason = self.__dict__["_halflife"]
+        raise checks.stop_not_crossing(reason)
+
+    __call__ = __setattr__ = __instancecheck__ = __subclasscheck__ = __mro_entries__ = _use
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __hash__ = _use
+    __iter__ = __len__ = __contains__ = __getitem__ = __setitem__ = __bool__ = __repr__ = __str__ = _use
+    __add__ = __radd__ = __sub__ = __mul__ = __enter__ = __exit__ = _use
+
+    def __getattr__(self, name: str) -> Any:
+        # A framework looks at every name of a module to find its own marks.
+        if name.startswith("_") or "pytest" in name:
+            raise AttributeError(name)
+        return self._use()

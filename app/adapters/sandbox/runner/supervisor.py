@@ -264,7 +264,7 @@ class Supervisor:
     def _done(self) -> bool:
         return bool(
             self._compile_error is not None
-            or self._load_error is not None
+            or (self._load_error is not None and not self._task.inputs)
             or self._setup_error is not None
             or self._broken_channel
             or self._limit is not None
