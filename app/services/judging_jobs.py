@@ -91,8 +91,8 @@ def claim_job(db: Database, lease_seconds: float) -> JobClaim | None:
     """Claim the next due job: trials first, since a person waits for them; None where none is due."""
     now = datetime.now(UTC)
     # Workers ask at every step of a run, and mostly find nothing: they must not queue for the write lock.
-    with db.read() as session:
-        if not session.scalar(_ANY_DUE, {"now": now}):
+    with db.query() as connection:
+        if not connection.scalar(_ANY_DUE, {"now": now}):
             return None
     with db.write() as session:
         for query in _NEXT:

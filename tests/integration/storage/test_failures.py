@@ -183,6 +183,20 @@ class TestPostgresqlAway:
         assert keys(database) == ["after", "before"]
 
     @pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+    def test_restarted_while_connections_were_idle(
+        self, database: Database, postgres_server: PostgresServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(session_module, "_IDLE_SECONDS", 0.0)
+        with database.query() as connection:
+            connection.execute(select(ExecutionResult.key))
+            write(database, row("before"))
+        postgres_server.restart()
+        # Nobody notices: each of the two connections that the pool still holds is found dead and replaced.
+        with database.query() as connection:
+            assert connection.scalar(select(func.count(ExecutionResult.key))) == 1
+            write(database, row("after"))
+
+    @pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
     def test_gone_in_the_middle_of_a_transaction(self, database: Database, postgres_server: PostgresServer) -> None:
         with pytest.raises(StorageError), database.write() as session:  # noqa: PT012
             session.add(row("lost"))
