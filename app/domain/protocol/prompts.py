@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from app.domain.ports import Message
-from app.domain.problems import CaseTests, Problem
+from app.domain.problems import CaseTests, Problem, StdinTests
 from app.domain.programs import Program
 from app.domain.protocol.policy import Disclosure, History, Protocol, Start
 
@@ -14,6 +14,10 @@ PROMPTS_VERSION = 1
 SYSTEM = (
     "You are an expert Python programmer. Answer with one complete program in a single fenced code block: "
     "imports, helpers and the function asked for. Do not include tests or example calls."
+)
+SYSTEM_SCRIPT = (
+    "You are an expert Python programmer. Answer with one complete program in a single fenced code block. "
+    "It reads its input from standard input and prints its answer, and nothing else, to standard output."
 )
 
 
@@ -33,12 +37,18 @@ def task_prompt(problem: Problem, policy: Protocol, start: Program | None) -> st
     parts = []
     if problem.statement:
         parts.append(problem.statement.strip())
+    script = isinstance(problem.tests, StdinTests)
+    signature = f"\n\n```python\n{problem.signature.rstrip()}\n```"
     if policy.start is Start.GENERATE:
-        parts.append(f"Complete this function:\n\n```python\n{problem.signature.rstrip()}\n```")
+        if not script:
+            parts.append(f"Complete this function:{signature}")
+        elif problem.signature:
+            parts.append(f"Begin with this code:{signature}")
     else:
         if start is None:
             raise ValueError(f"{problem.key}: the protocol starts from a buggy program and none is given")
-        parts.append(f"The function's specification:\n\n```python\n{problem.signature.rstrip()}\n```")
+        if not script:
+            parts.append(f"The function's specification:{signature}")
         parts.append(
             "This program is meant to solve it but is wrong. Find the fault and answer with the complete corrected "
             f"program, changing as little as you can.\n\n```python\n{start.source.rstrip()}\n```"
@@ -57,7 +67,8 @@ def conversation(
         Replies and feedback since the last fresh start, oldest first. With history `last` only the newest is sent.
     """
     kept = exchanges if policy.history is History.FULL else exchanges[-1:]
-    messages = [Message("system", SYSTEM), Message("user", task_prompt(problem, policy, start))]
+    system = SYSTEM_SCRIPT if isinstance(problem.tests, StdinTests) else SYSTEM
+    messages = [Message("system", system), Message("user", task_prompt(problem, policy, start))]
     for exchange in kept:
         messages.append(Message("assistant", exchange.reply))
         messages.append(Message("user", exchange.feedback))
@@ -71,8 +82,13 @@ def request_seed(seed: int, problem_key: str, sample: int, attempt: int) -> int:
 
 
 def disclosed_tests(problem: Problem, policy: Protocol) -> CaseTests | None:
-    """The cases a local model may see: those the feedback could show. None where there are none."""
+    """The cases a local model may see: those the feedback could show. None where there are none.
+
+    Such a model compares answers itself, so that those in arguments and those that a checker decides are left out.
+    """
     if not isinstance(problem.tests, CaseTests) or policy.disclosure is Disclosure.VERDICT:
+        return None
+    if problem.tests.in_place is not None or problem.tests.checker is not None:
         return None
     shown = tuple(case for case in problem.tests.cases if case.visible or policy.disclosure is Disclosure.ALL)
     return CaseTests(shown) if shown else None
