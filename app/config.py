@@ -16,6 +16,8 @@ class SandboxChoice(StrEnum):
     """Which isolation the execute worker uses."""
 
     BUBBLEWRAP = "bubblewrap"
+    SLOT = "slot"
+    """Containers that are started beside the worker."""
     UNSANDBOXED = "unsandboxed"
     """Resource limits alone, no namespaces. Every page and verdict says so."""
 
@@ -39,7 +41,10 @@ class Settings(BaseSettings):
 
     sandbox: SandboxChoice = SandboxChoice.BUBBLEWRAP
     execute_slots: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1)
-    """Executions at once: one a core, since a candidate may burn a whole one."""
+    """Executions at once: one a core, since a candidate may burn a whole one. With slot containers, as many as there
+    are; where this is set, at least so many are waited for."""
+    slots_dir: Path | None = None
+    """Where the slot containers' sockets are."""
     generate_threads: int = Field(default=16, ge=1)
     """Requests to models at once, over all endpoints; each endpoint has its own lower limit."""
 

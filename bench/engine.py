@@ -88,7 +88,7 @@ def measure(settings: Settings) -> Result:
     db = Database(settings.database)
     migrate(db)
     queue = Queue(make_celery(settings))
-    sandbox = open_sandbox(settings.execute_slots)
+    sandbox = open_sandbox(settings)
     problems = tuple(addition(f"p{i}") for i in range(PROBLEMS))
     host_ms = _host_ms(sandbox)
     stored = import_problem_set(

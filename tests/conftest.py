@@ -4,6 +4,8 @@ pytest_plugins = [
     "tests.fixtures.chat_server",
     "tests.fixtures.services",
     "tests.fixtures.database",
+    "tests.fixtures.docker",
+    "tests.fixtures.slots",
     "tests.fixtures.engine",
     "tests.fixtures.stack",
 ]

@@ -8,7 +8,7 @@ from app.adapters.models.scripted import Script, Scripted
 from app.adapters.queue import Queue, make_celery
 from app.adapters.sandbox.opening import open_sandbox
 from app.adapters.vault import Vault
-from app.config import SandboxChoice, Settings
+from app.config import Settings
 from app.db.models import EndpointKind, ModelEndpoint
 from app.db.session import Database
 from app.domain.errors import ModelRejected
@@ -36,8 +36,7 @@ def build(kind: WorkerKind, settings: Settings) -> tuple[Worker, Callable[[], No
         steps: Mapping[Step, Callable[[Claim], Wakes]] = {Step.ASK: lambda claim: ask(db, claim, models.model_for)}
         concurrency, close = settings.generate_threads, db.close
     else:
-        unsandboxed = settings.sandbox is SandboxChoice.UNSANDBOXED
-        sandbox = open_sandbox(settings.execute_slots, unsandboxed=unsandboxed)
+        sandbox = open_sandbox(settings)
         judge = CachedJudge(db, sandbox)
         jobs = JudgingJobs(db, judge, settings.lease_seconds)
         local = _local_models(sandbox)
@@ -45,7 +44,7 @@ def build(kind: WorkerKind, settings: Settings) -> tuple[Worker, Callable[[], No
             Step.ASK: lambda claim: ask(db, claim, local),
             Step.RUN: lambda claim: run(db, claim, judge),
         }
-        concurrency = settings.execute_slots
+        concurrency = sandbox.slots
 
         def close() -> None:
             sandbox.close()

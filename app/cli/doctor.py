@@ -6,7 +6,8 @@ from dataclasses import asdict
 
 import typer
 
-from app.adapters.sandbox.probe import Check, probe
+from app.adapters.sandbox.opening import inspect_sandbox
+from app.adapters.sandbox.probe import Check
 from app.cli.installation import JsonFlag, emit, installation
 from app.config import SandboxChoice
 from app.domain.errors import HalflifeError
@@ -22,7 +23,7 @@ def doctor(as_json: JsonFlag = False) -> None:
             checks.append(Check("database", True, opened.db.engine.url.render_as_string()))
             trouble = opened.queue.reachable()
             checks.append(Check("queue", trouble is None, trouble or opened.queue.address))
-            checks += probe()
+            checks += inspect_sandbox(settings)
             if settings.sandbox is SandboxChoice.UNSANDBOXED:
                 checks.append(Check("setting", False, "HALFLIFE_SANDBOX=unsandboxed: programs run without isolation"))
     except HalflifeError as error:

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from app.adapters.queue import Queue, make_celery
 from app.adapters.sandbox.opening import open_sandbox
 from app.adapters.vault import Vault
-from app.config import SandboxChoice, Settings
+from app.config import Settings
 from app.db.migrate import migrate
 from app.db.session import Database
 from app.domain.errors import InputError, StorageError
@@ -73,8 +73,7 @@ def sandbox_of(settings: Settings, slots: int | None = None) -> Iterator[Sandbox
 
     Raises SandboxUnavailable with what to install.
     """
-    unsandboxed = settings.sandbox is SandboxChoice.UNSANDBOXED
-    sandbox = open_sandbox(slots or settings.execute_slots, unsandboxed=unsandboxed)
+    sandbox = open_sandbox(settings, slots)
     try:
         yield sandbox
     finally:

@@ -41,6 +41,7 @@ def test_all_of_them_reach_a_child(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
         port=0,
         sandbox=SandboxChoice.UNSANDBOXED,
         execute_slots=3,
+        slots_dir=tmp_path,
         generate_threads=5,
         lease_seconds=0.1,
         sweep_seconds=1e-3,

@@ -14,7 +14,8 @@ from app.adapters.sandbox.runner.fingerprint import FINGERPRINT
 from app.adapters.sandbox.turns import POLL_SECONDS
 from app.domain.errors import SandboxError
 
-_START_SECONDS = 30
+_GREET_SECONDS = 120
+"""How long a runner may take to greet: a slot may be busy for somebody else."""
 _END_SECONDS = 5
 
 
@@ -71,7 +72,7 @@ class Runner:
         Raises Broken, and SandboxError where its code is not the host's own.
         """
         if self._greeting is None:
-            greeting = self._receive(time.monotonic() + _START_SECONDS, check)
+            greeting = self._receive(time.monotonic() + _GREET_SECONDS, check)
             if greeting.get("fingerprint") != FINGERPRINT:
                 raise SandboxError(
                     "the sandbox runs another version of Halflife's runner than this process: build the slots' image "

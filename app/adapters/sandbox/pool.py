@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from app.adapters.sandbox import requests
 from app.adapters.sandbox.cgroups import Leaf, MemoryCgroups
@@ -135,7 +136,7 @@ class RunnerPool:
         except OSError as error:
             raise SandboxError(f"cannot create a memory cgroup: {error}") from error
 
-    def greetings(self) -> list[dict[str, object]]:
+    def greetings(self) -> list[dict[str, Any]]:
         """What each runner says of itself, for people. Raises SandboxError."""
         with self._lock:
             runners = list(self._runners)

@@ -1,20 +1,40 @@
-"""Whether the sandbox of this machine keeps each of its promises, tried out and not merely looked up."""
+"""Whether a sandbox keeps each of its promises, tried out and not merely looked up."""
 
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.adapters.sandbox.bubblewrap import INSTALL_HINT, BubblewrapSandbox
+from app.adapters.sandbox.pool import RunnerPool
+from app.adapters.sandbox.runner.homes import SERVER_CAPABILITIES
 from app.domain.codec import CodecError, decode, encode
 from app.domain.errors import SandboxError
-from app.domain.ports import End, Execution, ExecutionOutcome, Sandbox
+from app.domain.ports import End, Execution, ExecutionOutcome
 from app.domain.problems import Limits
 from app.domain.programs import Program
 from app.domain.verdicts import MemoryTier
 
-_LIMITS = Limits(cpu_seconds=1.0, memory_mb=128, output_bytes=4096)
+_LIMITS = Limits(cpu_seconds=5.0, memory_mb=64, output_bytes=4096)
+_ROOMY = Limits(cpu_seconds=5.0, memory_mb=256)
+_SHORT = Limits(cpu_seconds=0.1, memory_mb=64)
 
+_PRIVILEGES = """
+import ctypes, os
+def answer():
+    libc, held = ctypes.CDLL(None), []
+    words = (ctypes.c_uint32 * 6)()
+    libc.capget((ctypes.c_uint32 * 2)(0x20080522, 0), words)
+    if any(words):
+        held.append("capabilities")
+    if os.getuid() == 0:
+        held.append("the user root")
+    if libc.prctl(39, 0, 0, 0, 0) != 1:
+        held.append("gaining privileges by running a program")
+    if libc.prctl(21, 0, 0, 0, 0) != 2:
+        held.append("unfiltered system calls")
+    if libc.unshare(0x10000000) == 0:
+        held.append("namespaces")
+    return held
+"""
 _NETWORK = """
 import errno, socket
 def answer():
@@ -29,7 +49,8 @@ _READ_ONLY = """
 import os
 def answer():
     written = []
-    for place in ("/", "/usr", "/etc", "/dev", "/home", "/root", os.path.dirname(os.__file__)):
+    system = ("/", "/usr", "/etc", "/dev", "/run", "/var/tmp", "/home", "/root", "/halflife")
+    for place in (*system, os.path.dirname(os.__file__)):
         try:
             with open(os.path.join(place, "halflife-probe"), "w"):
                 written.append(place)
@@ -38,18 +59,68 @@ def answer():
     return written
 """
 _TMP = """
-import os
+import ctypes, os
 def answer():
+    libc = ctypes.CDLL(None)
     found = os.listdir("/tmp") + os.listdir("/dev/shm")
+    if libc.shmget(4242, 1, 0) >= 0:
+        found.append("shared memory")
     for place in ("/tmp/left-behind", "/dev/shm/left-behind"):
         with open(place, "w"):
             pass
+    os.mkdir("/tmp/locked", 0)
+    libc.shmget(4242, 1, 0o1666)
     return found
 """
-_HOME = """
+_HOST = """
 import os
 def answer():
-    return sorted(os.environ) + (os.listdir("/home") if os.path.exists("/home") else []) + os.listdir("/proc")
+    found = sorted(os.environ) + (os.listdir("/home") if os.path.exists("/home") else [])
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        if pid != str(os.getpid()):
+            try:
+                with open(f"/proc/{pid}/environ") as file:
+                    found.append(file.read())
+            except OSError:
+                pass
+    return found
+"""
+_SOCKETS = """
+import os
+def answer():
+    try:
+        return os.listdir({directory!r})
+    except PermissionError:
+        return []
+"""
+_DISK = """
+def answer():
+    try:
+        for name in ("one", "two", "three"):
+            with open("/tmp/" + name, "wb") as file:
+                for _ in range(30):
+                    file.write(bytes(1 << 20))
+        return ["90 MB of room"]
+    except OSError:
+        pass
+    try:
+        for number in range(5000):
+            open(f"/tmp/{number}", "w").close()
+        return ["room for 5000 files"]
+    except OSError:
+        return []
+"""
+_FORKS = """
+import ctypes
+def answer():
+    libc = ctypes.PyDLL(None)  # not os.fork: what a child of it touches takes time and memory
+    for _ in range(1000):
+        pid = libc.fork()
+        if pid == 0:
+            libc.pause()
+        if pid < 0:
+            raise BlockingIOError
+    return ["a thousand processes"]
 """
 _SPIN = "def answer():\n    while True:\n        pass\n"
 _HOG = "def answer():\n    held = []\n    while True:\n        held.append(bytearray(1 << 20))\n"
@@ -66,31 +137,21 @@ class Check:
     detail: str
 
 
-def probe() -> list[Check]:
-    """Try every promise of the bubblewrap sandbox. Takes a few seconds; raises nothing."""
-    path = shutil.which("bwrap")
-    if path is None:
-        return [Check("bubblewrap", False, f"bwrap is not on the PATH; {INSTALL_HINT}")]
-    checks = [Check("bubblewrap", True, path)]
+def probe(sandbox: RunnerPool) -> list[Check]:
+    """Try every promise of a sandbox with one kind of slot. Takes about a second; raises nothing."""
     try:
-        with BubblewrapSandbox(1) as sandbox:
-            first = _run(sandbox, _RIGHT)
-            right = _value(first) == 42
-            checks.append(
-                Check("namespaces", right, "a program runs in namespaces of its own" if right else str(first))
-            )
-            checks += [_try(sandbox, *promise) for promise in _PROMISES]
-            checks.append(_memory_tier(sandbox.memory_tier))
+        outcome = _run(sandbox, _RIGHT, _LIMITS)
+        if _value(outcome) != 42:
+            return [Check("programs run", False, f"a trivial program did not run: {outcome}")]
+        checks = [Check("programs run", True, "a trivial program gave its answer")]
+        if sandbox.name != "none":
+            checks += [_try(sandbox, promise) for promise in _ISOLATION]
+        checks += [_try(sandbox, promise) for promise in _LIMITED]
+        if sandbox.name == "slot":
+            checks += _of_container(sandbox)
     except SandboxError as error:
-        checks.append(Check("namespaces", False, explain_refusal(str(error))))
+        return [Check("programs run", False, explain_refusal(str(error)))]
     return checks
-
-
-def self_check(sandbox: Sandbox) -> None:
-    """Run one trivial program. Raises SandboxError where that does not give the right answer."""
-    outcome = _run(sandbox, _RIGHT)
-    if _value(outcome) != 42:
-        raise SandboxError(f"a trivial program did not run: {outcome}")
 
 
 def explain_refusal(error: str) -> str:
@@ -111,8 +172,8 @@ def explain_refusal(error: str) -> str:
         return f"{error}. No user namespaces are allowed; lift it with `sudo sysctl user.max_user_namespaces=10000`"
     if Path("/.dockerenv").exists():
         return (
-            f"{error}. Within a container, namespaces need `--security-opt seccomp=unconfined "
-            "--security-opt apparmor=unconfined` or a sandbox outside of it"
+            f"{error}. Within a container, use slot containers beside it (HALFLIFE_SANDBOX=slot), or allow namespaces "
+            "with `--security-opt seccomp=unconfined --security-opt apparmor=unconfined`"
         )
     return error
 
@@ -124,8 +185,8 @@ def _reads(path: str, value: str) -> bool:
         return False
 
 
-def _run(sandbox: Sandbox, source: str) -> ExecutionOutcome:
-    return sandbox.run(Execution(Program.single(source), "answer", _LIMITS, calls=(encode(()),)))
+def _run(sandbox: RunnerPool, source: str, limits: Limits) -> ExecutionOutcome:
+    return sandbox.run(Execution(Program.single(source), "answer", limits, calls=(encode(()),)))
 
 
 def _value(outcome: ExecutionOutcome) -> object:
@@ -156,34 +217,70 @@ def _clean_environment(outcome: ExecutionOutcome) -> str | None:
     return None if isinstance(value, list) and set(value) <= allowed else f"found {value}"
 
 
-# name, program, what is wrong with its outcome, what to say when nothing is
-_PROMISES: list[tuple[str, str, Callable[[ExecutionOutcome], str | None], str]] = [
-    ("no network", _NETWORK, _nothing_found, "no route leads out"),
-    ("read-only root", _READ_ONLY, _nothing_found, "nothing outside /tmp can be written"),
-    ("nothing of the host", _HOME, _clean_environment, "no home, no processes, a clean environment"),
-    ("private /tmp", _TMP, _nothing_found, "a program starts with an empty /tmp and /dev/shm"),
-    ("nothing left behind", _TMP, _nothing_found, "what one program wrote the next does not see"),
+def _process_limit(outcome: ExecutionOutcome) -> str | None:
+    # The kernel refuses a further process, or the supervisor ends them all.
+    errors = [answer.error for answer in outcome.answers]
+    return None if errors in (["BlockingIOError"], ["process_limit"]) else f"it ended by {outcome.end}, {errors}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Promise:
+    """A program that tries to break it; `fault` tells from the outcome what is wrong, `kept` what to say otherwise."""
+
+    name: str
+    source: str
+    fault: Callable[[ExecutionOutcome], str | None]
+    kept: str
+    limits: Limits = _LIMITS
+
+
+_ISOLATION = [
+    _Promise("no privileges", _PRIVILEGES, _nothing_found, "no root, no capabilities, system calls are filtered"),
+    _Promise("no network", _NETWORK, _nothing_found, "no route leads out"),
+    _Promise("read-only root", _READ_ONLY, _nothing_found, "nothing outside /tmp can be written"),
+    _Promise("nothing of the host", _HOST, _clean_environment, "no home, no other's process, a clean environment"),
+    _Promise("private /tmp", _TMP, _nothing_found, "a program starts with an empty /tmp and /dev/shm"),
+    _Promise("nothing left behind", _TMP, _nothing_found, "what one program left the next does not see"),
+    _Promise("small disk", _DISK, _nothing_found, "what it can write is limited in size and in number of files"),
+    _Promise("process limit", _FORKS, _process_limit, "a program cannot have any number of processes", _ROOMY),
+]
+_LIMITED = [
     # By the clock where a crowded machine gives it less than a third of a processor.
-    ("time limit", _SPIN, _ended_by(End.CPU_TIME, End.WALL_TIME), "an endless loop was ended"),
-    ("memory limit", _HOG, _ended_by(End.MEMORY), "an endless allocation was ended"),
-    ("output limit", _FLOOD, _ended_by(End.OUTPUT_LIMIT), "endless output was ended"),
+    _Promise("time limit", _SPIN, _ended_by(End.CPU_TIME, End.WALL_TIME), "an endless loop was ended", _SHORT),
+    _Promise("memory limit", _HOG, _ended_by(End.MEMORY), "an endless allocation was ended"),
+    _Promise("output limit", _FLOOD, _ended_by(End.OUTPUT_LIMIT), "endless output was ended"),
 ]
 
 
-def _try(
-    sandbox: Sandbox, name: str, source: str, fault: Callable[[ExecutionOutcome], str | None], promise: str
-) -> Check:
+def _of_container(sandbox: RunnerPool) -> list[Check]:
+    (greeting,) = sandbox.greetings()
+    reach = _Promise(
+        "runner out of reach",
+        _SOCKETS.format(directory=greeting["directory"]),
+        _nothing_found,
+        "a program cannot open the runner's socket",
+    )
+    excess = int(greeting["capabilities"]) & ~SERVER_CAPABILITIES
+    powers = f"drop all but SETUID and SETGID (excess: {excess:#x})" if excess else "it can become other users, no more"
+    return [_try(sandbox, reach), Check("runner's privileges", not excess, powers)]
+
+
+def _try(sandbox: RunnerPool, promise: _Promise) -> Check:
     try:
-        found = fault(_run(sandbox, source))
+        found = promise.fault(_run(sandbox, promise.source, promise.limits))
     except SandboxError as error:
         found = str(error)
-    return Check(name, found is None, found or promise)
+    return Check(promise.name, found is None, found or promise.kept)
 
 
-def _memory_tier(tier: MemoryTier) -> Check:
-    detail = {
-        MemoryTier.CGROUP: "cgroup: exact, a program's children included",
-        MemoryTier.RLIMIT: "rlimit: per process, a program's children each have the limit again; "
-        "run as root or with a delegated cgroup for the exact tier",
-    }
-    return Check("memory tier", True, detail[tier])
+def describe_tier(sandbox: RunnerPool) -> Check:
+    """How exactly memory limits are enforced, and how that could be improved."""
+    if sandbox.memory_tier is MemoryTier.CGROUP:
+        detail = "cgroup: exact, a program's children included"
+    elif sandbox.name == "slot":
+        detail = "rlimit: exact per process; what a program's children hold together is looked at 50 times a second"
+    else:
+        detail = "rlimit: per process, a program's children each have the limit again"
+        if sandbox.name == "bubblewrap":
+            detail += "; run as root or with a delegated cgroup for the exact tier"
+    return Check("memory tier", True, detail)

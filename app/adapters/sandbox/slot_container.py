@@ -5,9 +5,11 @@ A worker needs neither root nor access to the engine for it. Containers go and c
 """
 
 import errno
+import os
 import socket
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from app.adapters.sandbox.pool import RunnerPool
@@ -17,6 +19,7 @@ from app.domain.errors import SandboxUnavailable
 _RETURN_SECONDS = 60
 """How long a slot may stay away: an engine that restarts a container often waits up to a minute."""
 _RETRY_SECONDS = 0.02
+_HINT = "the worker needs the group that the slots are started for (HALFLIFE_SLOT_GID)"
 
 
 class SlotSandbox(RunnerPool):
@@ -26,27 +29,33 @@ class SlotSandbox(RunnerPool):
     held by limits of each process and by looking, every few milliseconds, at what all hold together. A program that
     is quick enough can have children hold more for a moment, hence memory tier `rlimit`.
 
-    `expected`: how many slots there must be; they are waited for. Raises SandboxUnavailable.
+    Raises SandboxUnavailable where a slot is gone.
     """
 
-    def __init__(self, directory: Path, expected: int = 1, *, wait_seconds: float = _RETURN_SECONDS) -> None:
-        paths = _find(directory, expected, wait_seconds)
-        super().__init__([_Connector(path) for path in paths], name="slot", cgroups=None, recycle_after=1 << 62)
+    def __init__(self, sockets: Sequence[Path]) -> None:
+        """`sockets`: one a slot, see `find_slots`."""
+        super().__init__([_Connector(path) for path in sockets], name="slot", cgroups=None, recycle_after=sys.maxsize)
 
 
-def _find(directory: Path, expected: int, wait_seconds: float) -> list[Path]:
+def find_slots(directory: Path, expected: int = 1, wait_seconds: float = _RETURN_SECONDS) -> list[Path]:
+    """The sockets of the slots that answer in `directory`, once there are as many as `expected` or more.
+
+    Raises SandboxUnavailable where there are not within `wait_seconds`.
+    """
     give_up = time.monotonic() + wait_seconds
     while True:
         try:
-            answering = [path for path in sorted(directory.glob("*" + SUFFIX)) if _answers(path)]
+            names = sorted(name for name in os.listdir(directory) if name.endswith(SUFFIX))
         except OSError as error:
-            raise SandboxUnavailable(f"cannot look for slots in {directory}: {error.strerror}") from error
+            raise SandboxUnavailable(f"cannot look for slots in {directory}: {error.strerror}; {_HINT}") from error
+        # Others were left behind by a container that is gone, or are on their way back.
+        answering = [path for path in (directory / name for name in names) if _answers(path)]
         if len(answering) >= expected:
             return answering
         if time.monotonic() > give_up:
             raise SandboxUnavailable(
-                f"{expected} slots are wanted in {directory}, and {len(answering)} answer: start their containers "
-                "(`docker compose up slot`), and see that the directory is the one they share"
+                f"slots wanted in {directory}: {expected}, answering: {len(answering)}; start their containers, and "
+                "see that this is the directory they share"
             )
         time.sleep(_RETRY_SECONDS)
 
@@ -54,10 +63,7 @@ def _find(directory: Path, expected: int, wait_seconds: float) -> list[Path]:
 def _answers(path: Path) -> bool:
     try:
         _connect(path).close()
-    except ConnectionRefusedError:
-        # Left behind by a container that is gone, or on its way back.
-        return False
-    except FileNotFoundError:
+    except (ConnectionRefusedError, FileNotFoundError):
         return False
     return True
 
@@ -71,9 +77,7 @@ def _connect(path: Path) -> socket.socket:
     except OSError as error:
         channel.close()
         if error.errno in (errno.EACCES, errno.EPERM):
-            raise SandboxUnavailable(
-                f"this user may not open {path}: run the worker with the group that the slots are started with"
-            ) from error
+            raise SandboxUnavailable(f"cannot open {path}: {error.strerror}; {_HINT}") from error
         raise
     return channel
 

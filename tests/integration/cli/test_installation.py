@@ -54,18 +54,21 @@ def test_a_damaged_database(bare_home: Home) -> None:
     assert checks(ended)["installation"][1].startswith("the database file is damaged (file is not a database)")
 
 
-def test_no_isolation_is_said_and_is_not_healthy(bare_home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.cli.doctor.probe", list)  # what it finds is the test above's
+def test_no_isolation_is_said_and_is_not_healthy(bare_home: Home) -> None:
     ended = bare_home.call("doctor", "--json", HALFLIFE_SANDBOX="unsandboxed")
     assert ended.code == 1
-    assert checks(ended)["setting"] == (
+    found = checks(ended)
+    # Limits are kept all the same; of isolation nothing is claimed.
+    assert [name for name, (ok, _) in found.items() if not ok] == ["setting"]
+    assert "no network" not in found
+    assert found["setting"] == (
         False,
         "HALFLIFE_SANDBOX=unsandboxed: programs run without isolation",
     )
 
 
 def test_a_queue_that_is_away(bare_home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.cli.doctor.probe", list)
+    monkeypatch.setattr("app.cli.doctor.inspect_sandbox", lambda _: [])  # what it finds is the first test's
     ended = bare_home.call("doctor", "--json", HALFLIFE_BROKER_URL="redis://:secret-word@127.0.0.1:1/0")
     assert ended.code == 1
     ok, detail = checks(ended)["queue"]
@@ -76,7 +79,7 @@ def test_a_queue_that_is_away(bare_home: Home, monkeypatch: pytest.MonkeyPatch) 
 
 WRONG = [
     ("HALFLIFE_PORT", "abc", "Input should be a valid integer"),
-    ("HALFLIFE_SANDBOX", "docker", "Input should be 'bubblewrap' or 'unsandboxed'"),
+    ("HALFLIFE_SANDBOX", "docker", "Input should be 'bubblewrap', 'slot' or 'unsandboxed'"),
     ("HALFLIFE_EXECUTE_SLOTS", "0", "Input should be greater than or equal to 1"),
     ("HALFLIFE_SECRET_KEY", "secret-word", "must be 32 url-safe base64-encoded bytes"),
     ("HALFLIFE_DATABASE_URL", "mysql://me:secret-word@host/x", "must be an address such as postgresql+psycopg://"),

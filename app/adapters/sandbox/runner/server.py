@@ -27,6 +27,8 @@ _PRELOADED = [
 ]
 
 
+_YIELD_SECONDS = 0.1
+"""How long a host that asks for nothing keeps others waiting."""
 DONE, BROKEN, HUNG_UP = 0, 1, 2
 """How the service of one request ended; anything else is as good as broken."""
 
@@ -58,25 +60,40 @@ def greet(channel: socket.socket, **more: object) -> None:
     channel.sendall(frames.frame(json.dumps(greeting).encode()))
 
 
-def serve_next(channel: socket.socket, home: Home, wait_seconds: float | None = None) -> int:
-    """Carry out the next request, for which `wait_seconds` are waited, in a child that is there before it comes."""
+def serve_next(
+    channel: socket.socket, home: Home, seconds: float | None = None, others: socket.socket | None = None
+) -> int:
+    """Carry out the next request, in a child that is there before it comes.
+
+    It is waited for `seconds`, and no longer than a moment when `others` want to connect to this listening socket.
+    """
+
+    def await_request() -> bool:
+        return _await_request(channel, seconds, others)
+
     try:
         pid = home.fork()
     except OSError as error:
-        if _await_request(channel, wait_seconds):
+        if await_request():
             channel.sendall(_failure(error))
         return BROKEN
     if pid == 0:
-        _serve_one(channel, home, wait_seconds)
+        _serve_one(channel, home, await_request)
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
-def _await_request(channel: socket.socket, wait_seconds: float | None) -> bool:
+def _await_request(channel: socket.socket, seconds: float | None, others: socket.socket | None) -> bool:
     """Wait for a request. False when none comes."""
     poll = select.poll()
     poll.register(channel, select.POLLIN | select.POLLRDHUP)
-    events = poll.poll(None if wait_seconds is None else wait_seconds * 1000)
-    return bool(events) and not events[0][1] & (select.POLLRDHUP | select.POLLHUP | select.POLLERR)
+    if others is not None:
+        poll.register(others, select.POLLIN)
+    events = dict(poll.poll(None if seconds is None else seconds * 1000))
+    if others is not None and events.keys() == {others.fileno()}:
+        poll.unregister(others)
+        events = dict(poll.poll(_YIELD_SECONDS * 1000))
+    seen = events.get(channel.fileno(), 0)
+    return bool(seen) and not seen & (select.POLLRDHUP | select.POLLHUP | select.POLLERR)
 
 
 def _hung_up(channel: socket.socket) -> bool:
@@ -109,11 +126,11 @@ def _preload() -> None:
     site.sethelper()
 
 
-def _serve_one(channel: socket.socket, home: Home, wait_seconds: float | None) -> None:
+def _serve_one(channel: socket.socket, home: Home, await_request: Callable[[], bool]) -> None:
     """Carry out the next request and send its outcome. Does not return."""
     code = BROKEN
     try:
-        if _await_request(channel, wait_seconds):
+        if await_request():
             channel.sendall(frames.frame(_carry_out(channel, home)))
             code = DONE
         else:

@@ -1,7 +1,8 @@
 """The server as the main program of a container: it listens on a unix socket in a directory shared with the worker.
 
-One connection at a time makes the container one slot. It ends, for the container's restart policy to bring a fresh
-one: after `executions`, after anything odd, at an age, and when the host says so. Its processes end with it.
+One connection at a time makes the container one slot; whoever asks for nothing makes room for others. It ends, for the
+container's restart policy to bring a fresh one: after `executions`, after anything odd, at an age, and when the host
+says so. Its processes end with it.
 """
 
 import contextlib
@@ -19,8 +20,8 @@ from app.adapters.sandbox.runner import homes, server
 SUFFIX = ".sock"
 """What the sockets of slots end in; before it stands the container's host name."""
 
-_LEAST_SECONDS = 15
-"""Ending sooner than this would make an engine wait longer and longer before it restarts the container."""
+_LEAST_SECONDS = 11
+"""Ending sooner would count as failing, and make an engine wait longer and longer before it restarts the container."""
 _MOST_SECONDS = 6 * 3600.0
 _READ_KERNEL_LOG = 3
 
@@ -48,7 +49,7 @@ def main(directory: str, group: int, executions: int) -> None:
                 server.greet(channel, **_facts(directory, home))
                 ended = server.DONE
                 while ended == server.DONE and home is not None and served < executions:
-                    ended = server.serve_next(channel, home, left)
+                    ended = server.serve_next(channel, home, left, listener)
                     if ended not in (server.DONE, server.HUNG_UP) or home.left_behind():
                         return
                     served += 1
