@@ -5,23 +5,11 @@ from typing import Any, TypeVar
 
 from app.datasets import payload
 from app.datasets.line_edits import line_edits
+from app.datasets.native_tests import CALLING_STYLES, TEST_FIELDS, read_tests
 from app.datasets.python_source import Unparsable, function, head, parse
 from app.datasets.records import JSON_NAMES, Record, parse_json
-from app.datasets.tagged_values import BadValue, python_value
-from app.domain.codec import CodecError, encode
 from app.domain.errors import FormatError
-from app.domain.problems import (
-    AssertTests,
-    Bug,
-    BuggyProgram,
-    Case,
-    CaseTests,
-    Comparison,
-    Edit,
-    Limits,
-    Problem,
-    ProblemSet,
-)
+from app.domain.problems import Bug, BuggyProgram, Edit, Limits, Problem, ProblemSet
 from app.domain.programs import SOLUTION_PATH, Program
 
 DOCUMENT_FIELDS = ("licence", "source", "notes", "problems")
@@ -35,14 +23,9 @@ PROBLEM_FIELDS = (
     "language",
     "difficulty",
     "limits",
-    "comparison",
-    "tolerance",
-    "cases",
-    "asserts",
     "buggy",
+    *TEST_FIELDS,
 )
-CASE_FIELDS = ("arguments", "expected", "visible", "comparison", "tolerance")
-ASSERTS_FIELDS = ("source", "helpers", "visible")
 LIMIT_FIELDS = ("cpu_seconds", "memory_mb", "output_bytes")
 BUGGY_FIELDS = ("key", "source", "bugs")
 BUG_FIELDS = ("description", "odc_class", "odc_subclass", "edits")
@@ -85,18 +68,23 @@ def _problem(fields: dict[str, Any]) -> Problem:
     language = record.string("language", "python")
     if language not in SOLUTION_PATH:
         record.fail(f"language {language!r} is not supported; known are {', '.join(SOLUTION_PATH)}")
-    entry_point = record.filled("entry_point")
-    reference = record.text("reference")
-    signature = _check_python(record, reference, entry_point)
+    tests = read_tests(record)
+    calling = tests.style in CALLING_STYLES
+    entry_point = record.filled("entry_point") if calling else record.string("entry_point", "")
+    several = tests.style == "command"
+    reference = _program(record, "reference", language, several=several)
+    head_of_reference = _check_reference(record, reference, entry_point) if calling else None
+    signature = record.text("signature", head_of_reference if calling else "")
+    if calling and not signature:
+        record.fail("the reference has no docstring: give a signature")
     return Problem(
         key=record.filled("key"),
-        title=record.string("title", entry_point),
+        title=record.string("title", entry_point or record.filled("key")),
         statement=record.text("statement", ""),
-        signature=record.text("signature", signature)
-        or record.fail("the reference has no docstring: give a signature"),
+        signature=signature,
         entry_point=entry_point,
-        tests=_tests(record),
-        reference=Program.single(reference, language),
+        tests=tests,
+        reference=reference,
         language=language,
         difficulty=record.string("difficulty", None),
         limits=_limits(record),
@@ -109,79 +97,29 @@ def _problem(fields: dict[str, Any]) -> Problem:
     )
 
 
-def _check_python(record: Record, reference: str, entry_point: str) -> str | None:
+def _program(record: Record, name: str, language: str, *, several: bool) -> Program:
+    """A program: text or, where it has several files, an object of texts by path."""
+    if type(record.fields.get(name)) is not dict:
+        return Program.single(record.text(name), language)
+    files = record.texts(name)
+    if not files:
+        record.fail(f"field {name!r} holds no file")
+    if len(files) > 1 and not several:
+        record.fail(f"field {name!r} holds several files, which only tests by a command can judge")
+    return Program(files)
+
+
+def _check_reference(record: Record, reference: Program, entry_point: str) -> str | None:
     """Check the reference, and return what a model may see of it: the head of its entry point."""
+    source = reference.source
     try:
-        entry = function(parse(reference), entry_point)
+        module = parse(source)
     except Unparsable as error:
         record.fail(f"reference is not valid Python: {error}")
+    entry = function(module, entry_point)
     if entry is None:
         record.fail(f"entry_point {entry_point!r} is not defined by the reference")
-    return head(reference, entry)
-
-
-def _tests(record: Record) -> CaseTests | AssertTests:
-    if ("cases" in record.fields) is ("asserts" in record.fields):
-        record.fail("give either cases or asserts")
-    if "asserts" in record.fields:
-        return _assert_tests(record)
-    default = _comparison(record, Comparison.EXACT), record.number("tolerance", None)
-    cases = tuple(
-        _case(record, number, fields, *default) for number, fields in enumerate(record.objects("cases"), start=1)
-    )
-    if not cases:
-        record.fail("it has no test: 'cases' is empty")
-    return CaseTests(cases)
-
-
-def _assert_tests(record: Record) -> AssertTests:
-    asserts = record.within("asserts", "asserts")
-    asserts.only(ASSERTS_FIELDS)
-    source = asserts.text("source")
-    try:
-        check = function(parse(source), "check")
-    except Unparsable as error:
-        asserts.fail(f"source is not valid Python: {error}")
-    if check is None:
-        asserts.fail("source does not define check(candidate)")
-    return AssertTests(source, asserts.text("helpers", ""), tuple(asserts.strings("visible", [])))
-
-
-def _case(
-    problem: Record, number: int, fields: dict[str, Any], comparison: Comparison, tolerance: float | None
-) -> Case:
-    record = Record(fields, key=problem.key, part=f"case {number}")
-    record.only(CASE_FIELDS)
-    arguments = record.array("arguments")
-    if "expected" not in fields:
-        record.fail("field 'expected' is missing")
-    comparison = _comparison(record, comparison)
-    # The problem's tolerance is for those of its cases that are compared as floats.
-    tolerance = record.number("tolerance", tolerance if comparison is Comparison.FLOAT else None)
-    if (comparison is Comparison.FLOAT) is not (tolerance is not None):
-        record.fail("comparison 'float' needs a tolerance, and only it may have one")
-    try:
-        values = tuple(python_value(argument) for argument in arguments)
-        expected = python_value(fields["expected"])
-        if comparison is Comparison.ANY_OF and not (isinstance(expected, list) and expected):
-            record.fail("comparison 'any_of' needs an array of accepted values in 'expected'")
-        return Case(
-            arguments=encode(values),
-            expected=encode(expected),
-            visible=record.boolean("visible", False),
-            comparison=comparison,
-            tolerance=tolerance,
-        )
-    except (BadValue, CodecError) as error:
-        record.fail(str(error))
-
-
-def _comparison(record: Record, default: Comparison) -> Comparison:
-    name = record.string("comparison", default.value)
-    try:
-        return Comparison(name)
-    except ValueError:
-        record.fail(f"comparison {name!r} is unknown; known are {', '.join(Comparison)}")
+    return head(source, entry)
 
 
 def _limits(record: Record) -> Limits:
@@ -196,12 +134,15 @@ def _limits(record: Record) -> Limits:
     )
 
 
-def _buggy_program(problem: Record, fields: dict[str, Any], reference: str, language: str) -> BuggyProgram:
+def _buggy_program(problem: Record, fields: dict[str, Any], reference: Program, language: str) -> BuggyProgram:
     key = Record(fields, key=problem.key, part="buggy program").filled("key")
     record = Record(fields, key=problem.key, part=f"buggy program {key!r}")
     record.only(BUGGY_FIELDS)
-    source = record.text("source")
-    repair = line_edits(source, reference)
+    program = _program(record, "source", language, several=len(reference.files) > 1)
+    if len(program.files) > 1 or program.files.keys() != reference.files.keys():
+        return _buggy_project(record, program, reference)
+    ((source, right),) = zip(program.files.values(), reference.files.values(), strict=True)
+    repair = line_edits(source, right)
     if not repair:
         record.fail("source is the same as the reference")
     bugs = [_bug(record, bug, repair, source) for bug in record.objects("bugs")]
@@ -209,7 +150,21 @@ def _buggy_program(problem: Record, fields: dict[str, Any], reference: str, lang
         record.fail("field 'bugs' holds no bug")
     if any("edits" not in bug for bug in record.array("bugs")) and len(bugs) > 1:
         record.fail("with several bugs, each needs its edits")
-    return BuggyProgram(key, Program.single(source, language), tuple(bugs))
+    return BuggyProgram(key, program, tuple(bugs))
+
+
+def _buggy_project(record: Record, program: Program, reference: Program) -> BuggyProgram:
+    """A faulty variant of several files. Edits are lines of one file, so that its bugs are described and no more."""
+    if program.files == reference.files:
+        record.fail("source is the same as the reference")
+    bugs = []
+    for fields in record.objects("bugs"):
+        if "edits" in fields:
+            record.fail("a program of several files takes no edits")
+        bugs.append(_bug(record, fields, (), ""))
+    if not bugs:
+        record.fail("field 'bugs' holds no bug")
+    return BuggyProgram(record.filled("key"), program, tuple(bugs))
 
 
 def _bug(buggy: Record, fields: dict[str, Any], repair: tuple[Edit, ...], source: str) -> Bug:

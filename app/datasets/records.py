@@ -106,6 +106,13 @@ class Record:
             self.fail(f"field {name!r} must be at least 1")
         return value
 
+    def index(self, name: str, default: int | None) -> int | None:
+        """An integer from 0."""
+        value: int | None = self._get(name, int, default)
+        if value is not None and value < 0:
+            self.fail(f"field {name!r} must be at least 0")
+        return value
+
     def array(self, name: str, default: Any = _MISSING) -> Any:
         """An array field."""
         return self._get(name, list, default)
@@ -115,6 +122,13 @@ class Record:
         if type(self.fields.get(name)) is list:
             return "".join(f"{line}\n" for line in self.strings(name))
         return self.string(name, default)
+
+    def texts(self, name: str, default: Any = _MISSING) -> dict[str, str]:
+        """An object of texts, such as files by path."""
+        within = Record(
+            self._get(name, dict, default), line=self.line, key=self.key, part=f"{self.part} {name}".strip()
+        )
+        return {one: within.text(one) for one in within.fields}
 
     def only(self, names: Collection[str]) -> None:
         """Refuse fields that nobody would read, which are spelling mistakes more often than not."""

@@ -14,7 +14,7 @@ from app.db.models import BuggyProgramRow, ProblemRow, ProblemSetRow
 from app.db.session import Database
 from app.domain.errors import InputError
 from app.domain.ports import Sandbox
-from app.domain.problems import BuggyProgram, CaseTests, Problem, ProblemSet, Tests
+from app.domain.problems import BuggyProgram, CaseTests, Problem, ProblemSet, StdinTests, Tests
 from app.domain.programs import Program
 from app.domain.verdicts import Judgement, Verdict
 from app.judge.judge import Judge
@@ -206,7 +206,7 @@ def _problem_row(position: int, problem: Problem) -> ProblemRow:
         difficulty=problem.difficulty,
         language=problem.language,
         test_style=tests.style,
-        case_count=len(tests.cases) if isinstance(tests, CaseTests) else None,
+        case_count=len(tests.cases) if isinstance(tests, CaseTests | StdinTests) else None,
         tests_hash=_tests_hash(problem),
         definition=replace(problem, buggy_programs=()),
         buggy_programs=[

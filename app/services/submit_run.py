@@ -61,6 +61,7 @@ def submit_run(db: Database, request: RunRequest) -> int:
             .order_by(ProblemRow.position)
         )
         chosen = _choose(list(rows.unique()), request.problems, problem_set.name)
+        _refuse_projects(chosen)
         run = Run(
             problem_set_id=problem_set.id,
             endpoint_id=endpoint.id,
@@ -104,6 +105,15 @@ def _choose(rows: list[ProblemRow], keys: Sequence[str] | None, set_name: str) -
         raise InputError("problems: choose at least one")
     wanted = set(keys)
     return [row for row in rows if row.key in wanted]
+
+
+def _refuse_projects(chosen: list[ProblemRow]) -> None:
+    """A model answers with one file, so that it cannot answer a problem of many."""
+    projects = [row.key for row in chosen if row.test_style == "command"]
+    if projects:
+        raise InputError(
+            f"problems: {', '.join(projects[:5])} are programs of several files, to be judged by hand only"
+        )
 
 
 def _trajectories(run: Run, problems: list[ProblemRow], endpoint: ModelEndpoint) -> list[Trajectory]:

@@ -1,5 +1,6 @@
 """Problem sets taken in: what is sound is stored once, what is not is left out and said, on both databases."""
 
+import json
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -9,6 +10,7 @@ import pytest
 from sqlalchemy import func, select
 from sqlalchemy.orm import undefer
 
+from app.datasets.registry import read_problem_set
 from app.datasets.starter import starter_set
 from app.db.models import BuggyProgramRow, ProblemRow, ProblemSetRow
 from app.db.session import Database
@@ -287,3 +289,47 @@ def test_different_imports_of_one_name_at_the_same_time(database: Database, sand
         reports = list(pool.map(lambda key: taken(database, sandbox, [addition(key)]), ["a", "b"]))
     assert sorted(report.version for report in reports) == [1, 2]
     assert rows(database) == 2
+
+
+def test_every_test_style_is_validated_and_stored(database: Database, sandbox: Sandbox) -> None:
+    """One problem a style with a faulty variant, from a document as people write it."""
+
+    def problem(key: str, right: Any, wrong: Any, **tests: Any) -> dict[str, Any]:
+        buggy = [{"key": "wrong", "source": wrong, "bugs": [{}]}]
+        return {"key": key, "statement": "Double it.", "reference": right, "buggy": buggy, **tests}
+
+    def calls(operation: str) -> str:
+        return f'def double(x):\n    """Twice x."""\n    return x {operation}\n'
+
+    checker = "def check(arguments, expected, actual):\n    return actual == 2 * arguments[0]\n"
+    suite = "from solution import double\ndef test_it():\n    assert double(3) == 6\n"
+    project = {"d.py": calls("* 2"), "README.md": "Doubles."}
+    report = ["python", "-m", "pytest", "--junitxml=r.xml"]
+    script = "print(int(input()) {})\n"
+    document = {
+        "problems": [
+            problem("stdin", script.format("* 2"), script.format("+ 2"), stdin=[{"input": "3", "expected": "6"}]),
+            problem("suite", calls("* 2"), calls("+ 2"), suite={"framework": "pytest", "files": {"test_d.py": suite}}),
+            problem(
+                "command",
+                project,
+                {**project, "d.py": calls("+ 2")},
+                command={
+                    "argv": report,
+                    "report": "r.xml",
+                    "checks": 1,
+                    "files": {"test_d.py": suite.replace("solution", "d")},
+                },
+            ),
+            {
+                **problem("checker", calls("* 2"), calls("+ 2"), comparison="checker", checker=checker),
+                "entry_point": "double",
+                "cases": [{"arguments": [3], "expected": None}],
+            },
+        ]
+    }
+    problem_set = read_problem_set(json.dumps(document).encode(), format="native", name="styles")
+    report_of = import_problem_set(database, sandbox, problem_set, slots=2, progress=lambda _done, _total: None)
+    assert (report_of.problems, report_of.buggy_programs, report_of.rejected) == (4, 4, ())
+    assert report_of.weak == ("command",)
+    assert tuple(stored(database, report_of.problem_set_id)) == problem_set.problems

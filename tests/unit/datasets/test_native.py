@@ -8,11 +8,26 @@ from typing import Any
 
 import pytest
 
-from app.datasets import native, tagged_values
+from app.datasets import native, native_tests, tagged_values
 from app.datasets.registry import read_problem_set
 from app.domain.codec import decode, encode
 from app.domain.errors import FormatError
-from app.domain.problems import AssertTests, Bug, BuggyProgram, Case, CaseTests, Comparison, Edit, Limits, ProblemSet
+from app.domain.problems import (
+    AssertTests,
+    Bug,
+    BuggyProgram,
+    Case,
+    CaseTests,
+    CommandTests,
+    Comparison,
+    Edit,
+    Limits,
+    OutputComparison,
+    ProblemSet,
+    StdinCase,
+    StdinTests,
+    SuiteTests,
+)
 from app.domain.programs import Program
 
 PAGE = Path(__file__).parents[3] / "docs" / "problem-format.md"
@@ -130,6 +145,50 @@ def test_several_bugs_give_their_own_edits() -> None:
     )
 
 
+def of_style(**tests: Any) -> ProblemSet:
+    return read({"key": "p", "statement": "Do it.", "reference": "x = 1\n", **tests})
+
+
+def test_the_other_test_styles() -> None:
+    runs = [{"input": "1\n", "expected": ["2"], "visible": True}, {"input": "", "expected": "0.5"}]
+    (problem,) = of_style(stdin=runs, comparison="tokens", tolerance=0.01).problems
+    cases = (StdinCase("1\n", "2\n", visible=True), StdinCase("", "0.5"))
+    assert problem.tests == StdinTests(cases, OutputComparison.TOKENS, 0.01)
+    assert (problem.title, problem.entry_point, problem.signature) == ("p", "", "")
+
+    suite = {"framework": "pytest", "files": {"test_p.py": ["import p"]}, "module": "p", "checks": 3}
+    (problem,) = of_style(suite=suite).problems
+    assert problem.tests == SuiteTests("pytest", {"test_p.py": "import p\n"}, module="p", checks=3)
+
+    files = {"a/b.py": "x = 1\n", "README": "hello"}
+    command = {"argv": ["make", "test"], "report": "out.xml", "checks": 2, "files": {"Makefile": "test:\n"}}
+    bugs = [{"key": "b", "source": {**files, "a/b.py": ""}, "bugs": [{"description": "no x"}]}]
+    (problem,) = of_style(reference=files, command=command, buggy=bugs).problems
+    assert problem.tests == CommandTests(("make", "test"), "out.xml", 2, {"Makefile": "test:\n"})
+    assert problem.reference == Program(files)
+    assert problem.buggy_programs == (BuggyProgram("b", Program({**files, "a/b.py": ""}), (Bug((), "no x"),)),)
+
+
+@pytest.mark.parametrize(
+    ("tests", "message"),
+    [
+        ({"stdin": []}, "it has no test: 'stdin' is empty"),
+        ({"stdin": [{"input": "1"}]}, "case 1: field 'expected' is missing"),
+        ({"stdin": [], "comparison": "unordered"}, "comparison 'unordered' is unknown; known are lines, tokens, exact"),
+        ({"stdin": [], "tolerance": 1}, "a tolerance goes with comparison 'tokens' only"),
+        ({"stdin": [], "checker": "x"}, "field 'checker' goes with cases only"),
+        ({"suite": {"framework": "nose", "files": {}}}, "suite: framework 'nose' is unknown"),
+        ({"suite": {"framework": "pytest", "files": {"a": 1}}}, "suite files: field 'a' must be a string"),
+        ({"command": {"argv": [], "report": "r", "checks": 0}}, "command: field 'checks' must be at least 1"),
+        ({"command": {"argv": [], "checks": 1}}, "command: field 'report' is missing"),
+        ({"stdin": [{"input": "", "expected": ""}], "reference": {}}, "field 'reference' holds no file"),
+    ],
+)
+def test_wrong_tests_of_other_styles(tests: dict[str, Any], message: str) -> None:
+    with pytest.raises(FormatError, match=f"problem 'p'.*{message}"):
+        of_style(**tests)
+
+
 def buggy(**changes: Any) -> list[dict[str, Any]]:
     return [{"key": "floor", "source": REFERENCE.replace("/", "//"), "bugs": [{}], **changes}]
 
@@ -153,7 +212,11 @@ def case(**changes: Any) -> list[dict[str, Any]]:
         ({"cases": []}, "it has no test: 'cases' is empty"),
         ({"cases": {}}, "field 'cases' must be an array, not an object"),
         ({"cases": [1]}, "field 'cases' must hold an object in each place, not an integer"),
-        ({"asserts": {}}, "give either cases or asserts"),
+        ({"asserts": {}}, "give one of cases, asserts, stdin, suite, command"),
+        ({"stdin": []}, "give one of cases, asserts, stdin, suite, command"),
+        ({"cases": case(comparison="checker")}, "comparison 'checker' and the field 'checker' go together"),
+        ({"checker": "def check(a, e, x): return True\n"}, "comparison 'checker' and the field 'checker' go together"),
+        ({"in_place": -1}, "field 'in_place' must be at least 0"),
         ({"comparison": "fuzzy"}, "comparison 'fuzzy' is unknown; known are exact, float, unordered, any_of"),
         ({"cases": [{"arguments": [1]}]}, "case 1: field 'expected' is missing"),
         ({"cases": [{"expected": 1}]}, "case 1: field 'arguments' is missing"),
@@ -244,8 +307,11 @@ def test_the_page_names_every_field_and_tag() -> None:
     fields = {
         *native.DOCUMENT_FIELDS,
         *native.PROBLEM_FIELDS,
-        *native.CASE_FIELDS,
-        *native.ASSERTS_FIELDS,
+        *native_tests.CASE_FIELDS,
+        *native_tests.ASSERTS_FIELDS,
+        *native_tests.STDIN_FIELDS,
+        *native_tests.SUITE_FIELDS,
+        *native_tests.COMMAND_FIELDS,
         *native.LIMIT_FIELDS,
         *native.BUGGY_FIELDS,
         *native.BUG_FIELDS,
