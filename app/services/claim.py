@@ -5,7 +5,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from sqlalchemy import ColumnElement, Connection, ScalarSelect, and_, bindparam, func, or_, select, text, tuple_, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    ScalarSelect,
+    and_,
+    bindparam,
+    case,
+    func,
+    or_,
+    select,
+    text,
+    tuple_,
+    update,
+)
 from sqlalchemy.orm import aliased
 
 from app.db.base import UtcDateTime
@@ -22,21 +35,25 @@ _CLAIM_LOCK = {WorkerKind.GENERATE: 7_301_001, WorkerKind.EXECUTE: 7_301_002}
 
 _KIND = bindparam("kind", type_=Trajectory.worker.type)
 _NOW = bindparam("now", type_=UtcDateTime())
-_IS_DUE = and_(
-    Trajectory.worker == _KIND,
-    Trajectory.due_at <= _NOW,
-    or_(Trajectory.lease_expires_at.is_(None), Trajectory.lease_expires_at <= _NOW),
-)
+
+
+def _is_due(step: type[Trajectory]) -> ColumnElement[bool]:
+    free = or_(step.lease_expires_at.is_(None), step.lease_expires_at <= _NOW)
+    return and_(step.worker == _KIND, step.due_at <= _NOW, free)
+
+
+_IS_DUE = _is_due(Trajectory)
 _IS_HELD = and_(Trajectory.worker == _KIND, Trajectory.lease_expires_at > _NOW)
 _IS_BEGUN = Trajectory.lease_number > 0
 
 
-def _of_run(condition: ColumnElement[bool]) -> ScalarSelect[int]:
-    return select(func.count()).where(Trajectory.run_id == Run.id, condition).correlate(Run).scalar_subquery()
+def _of_run(*conditions: ColumnElement[bool]) -> ScalarSelect[int]:
+    return select(func.count()).where(Trajectory.run_id == Run.id, *conditions).correlate(Run).scalar_subquery()
 
 
-def _has(*conditions: ColumnElement[bool]) -> ColumnElement[bool]:
-    return select(Trajectory.id).where(Trajectory.run_id == Run.id, *conditions).correlate(Run).exists()
+def _first_due(*conditions: ColumnElement[bool]) -> ScalarSelect[int]:
+    first = select(Trajectory.id).where(Trajectory.run_id == Run.id, _IS_DUE, *conditions)
+    return first.order_by(Trajectory.position).limit(1).correlate(Run).scalar_subquery()
 
 
 _sibling = aliased(Run)
@@ -49,37 +66,35 @@ _REQUESTS_AT_ENDPOINT = (
     .scalar_subquery()
 )
 _FREE_AT_ENDPOINT = ModelEndpoint.concurrency - _REQUESTS_AT_ENDPOINT
-_MAY_BEGIN = Run.max_in_flight - _of_run(and_(_IS_BEGUN, Trajectory.outcome.is_(None)))
-_IS_CLAIMABLE = and_(
-    Run.status == RunStatus.RUNNING.value,
-    or_(_has(_IS_DUE, _IS_BEGUN), and_(_MAY_BEGIN > 0, _has(_IS_DUE))),
-    or_(_KIND.is_not_distinct_from(WorkerKind.EXECUTE.value), _FREE_AT_ENDPOINT > 0),
+_MAY_BEGIN = Run.max_in_flight - _of_run(_IS_BEGUN, Trajectory.outcome.is_(None))
+_MAY_ASK = or_(_KIND.is_not_distinct_from(WorkerKind.EXECUTE.value), _FREE_AT_ENDPOINT > 0)
+
+_first = aliased(Trajectory)
+_FIRSTS_OF_RUNS = (
+    select(_first.id, _first.run_id, _first.step, _first.lease_number, _first.lease_expires_at)
+    .select_from(Run)
+    .join(ModelEndpoint, ModelEndpoint.id == Run.endpoint_id)
+    .join(_first, _first.id == case((_MAY_BEGIN > 0, _first_due()), else_=_first_due(_IS_BEGUN)))
+    # Due by its own columns too: PostgreSQL looks at those again where the row has changed before it was locked.
+    .where(Run.status == RunStatus.RUNNING.value, _MAY_ASK, _is_due(_first))
 )
-_CLAIMABLE_RUNS = select(Run.id).join(ModelEndpoint, ModelEndpoint.id == Run.endpoint_id).where(_IS_CLAIMABLE)
-_ANY_CLAIMABLE = select(_CLAIMABLE_RUNS.exists())
-_ROOM_OF_RUNS = _CLAIMABLE_RUNS.with_only_columns(
-    ModelEndpoint.id,
-    _FREE_AT_ENDPOINT.label("free"),
-    _of_run(and_(_IS_DUE, _IS_BEGUN)).label("begun"),
-    _of_run(and_(_IS_DUE, ~_IS_BEGUN)).label("new"),
-    _MAY_BEGIN.label("may_begin"),
-)
-_RUNS_IN_TURN = _CLAIMABLE_RUNS.add_columns(_MAY_BEGIN.label("may_begin")).order_by(
-    _of_run(_IS_HELD), Run.last_claimed_at.asc().nulls_first(), Run.id
-)
-_NEXT_BEGUN = (
-    select(Trajectory.id, Trajectory.step, Trajectory.lease_number, Trajectory.lease_expires_at)
-    .where(Trajectory.run_id == bindparam("run"), _IS_DUE, _IS_BEGUN)
-    .order_by(Trajectory.position)
-    .limit(1)
-    .with_for_update(skip_locked=True)
-)
+_ANY_CLAIMABLE = select(_FIRSTS_OF_RUNS.exists())
 _NEXT = (
-    select(Trajectory.id, Trajectory.step, Trajectory.lease_number, Trajectory.lease_expires_at)
-    .where(Trajectory.run_id == bindparam("run"), _IS_DUE)
-    .order_by(Trajectory.position)
+    _FIRSTS_OF_RUNS.order_by(_of_run(_IS_HELD), Run.last_claimed_at.asc().nulls_first(), Run.id)
     .limit(1)
-    .with_for_update(skip_locked=True)
+    .with_for_update(of=_first, skip_locked=True)
+)
+_ROOM_OF_RUNS = (
+    select(
+        ModelEndpoint.id,
+        _FREE_AT_ENDPOINT.label("free"),
+        _of_run(_IS_DUE, _IS_BEGUN).label("begun"),
+        _of_run(_IS_DUE, ~_IS_BEGUN).label("new"),
+        _MAY_BEGIN.label("may_begin"),
+    )
+    .select_from(Run)
+    .join(ModelEndpoint, ModelEndpoint.id == Run.endpoint_id)
+    .where(Run.status == RunStatus.RUNNING.value)
 )
 _TAKE = (
     update(Trajectory)
@@ -171,7 +186,7 @@ def claimable_count(db: Database, kind: WorkerKind) -> int:
         wanted[endpoint] += begun + min(new, max(may_begin, 0))
     if kind is WorkerKind.EXECUTE:
         return wanted.total()
-    return sum(min(count, free[endpoint]) for endpoint, count in wanted.items())
+    return sum(min(count, max(free[endpoint], 0)) for endpoint, count in wanted.items())
 
 
 def renew(db: Database, claims: Sequence[Claim], lease_seconds: float) -> None:
@@ -200,18 +215,16 @@ def fenced(connection: Connection, claim: Claim) -> Held:
 
 
 def _claim_one(connection: Connection, kind: WorkerKind, now: datetime, lease_seconds: float) -> Claim | None:
-    for run_id, may_begin in connection.execute(_RUNS_IN_TURN, _at(kind, now)).all():
-        found = connection.execute(_NEXT if may_begin > 0 else _NEXT_BEGUN, {"run": run_id, **_at(kind, now)}).first()
-        if found is None:
-            continue
-        if found.lease_expires_at is not None:
-            settle_lost_requests(connection, run_id, found.id)
-        lease = found.lease_number + 1
-        expires = now + timedelta(seconds=lease_seconds)
-        connection.execute(_TAKE, {"trajectory": found.id, "lease": lease, "expires": expires})
-        connection.execute(_SERVED, {"run": run_id, "now": _now()})
-        return Claim(found.id, run_id, Step(found.step), lease)
-    return None
+    found = connection.execute(_NEXT, _at(kind, now)).one_or_none()
+    if found is None:
+        return None
+    if found.lease_expires_at is not None:
+        settle_lost_requests(connection, found.run_id, found.id)
+    lease = found.lease_number + 1
+    expires = now + timedelta(seconds=lease_seconds)
+    connection.execute(_TAKE, {"trajectory": found.id, "lease": lease, "expires": expires})
+    connection.execute(_SERVED, {"run": found.run_id, "now": _now()})
+    return Claim(found.id, found.run_id, Step(found.step), lease)
 
 
 def _at(kind: WorkerKind, now: datetime) -> dict[str, object]:
