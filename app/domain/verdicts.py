@@ -50,8 +50,8 @@ class Judgement:
     Times in milliseconds, memory in KiB. `reason` is a short stable word or phrase that says why
     (for example `wrong_value`, `ZeroDivisionError`, `output_limit`, `cpu_time`, `wall_time`).
     `weak`: the tests had to run in the candidate's own process. `near_limit`: it used between 0.6 and 1.5 times
-    the CPU time allowed, where a crowded machine could decide, and was run once more alone. `sandbox` names the isolation
-    ("bubblewrap"; "none" where an explicit setting ran the program unsandboxed).
+    the CPU time allowed, where a crowded machine could decide; if more than allowed, it was run once more alone.
+    `sandbox` names the isolation ("bubblewrap", "slot"; "none" where an explicit setting ran the program unsandboxed).
     Invariant: verdict AC implies cases_passed = cases_run = cases_total > 0.
     """
 
