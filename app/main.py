@@ -15,10 +15,12 @@ from app.config import ROOT, Settings
 from app.db.session import Database
 from app.web.api import models as models_api
 from app.web.api import problem_sets as problem_sets_api
+from app.web.api import rejudgings as rejudgings_api
 from app.web.api import runs as runs_api
+from app.web.api import trials as trials_api
 from app.web.deps import AppState, State
 from app.web.errors import install_error_pages
-from app.web.pages import computed, models, problem_sets, run, runs, trajectory
+from app.web.pages import computed, models, problem_sets, rejudgings, run, runs, trajectory, trials
 from app.web.security import LoopbackOnly, SecurityHeaders
 
 SECRET_FILE = "secret.key"  # noqa: S105 — the name of the file, not the secret
@@ -52,9 +54,9 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.add_middleware(LoopbackOnly, host=chosen.host)
     app.add_middleware(SecurityHeaders)
     install_error_pages(app)
-    for module in (runs_api, problem_sets_api, models_api):
+    for module in (runs_api, rejudgings_api, problem_sets_api, trials_api, models_api):
         app.include_router(module.router)
-    for page in (runs, run, trajectory, models, problem_sets, computed):
+    for page in (runs, run, rejudgings, trajectory, models, problem_sets, trials, computed):
         app.include_router(page.router, include_in_schema=False)
     app.add_api_route("/healthz", healthz, include_in_schema=False)
     app.mount("/static", StaticFiles(directory=ROOT / "static"), name="static")

@@ -11,15 +11,22 @@ from app.cli.chosen import endpoint_id, problem_set_id
 from app.cli.installation import Installation, JsonFlag, emit, installation, note
 from app.cli.serve import START_SECONDS, worker_children
 from app.db.base import LARGEST_ID
-from app.db.models import RunStatus
+from app.db.models import RejudgingStatus, RunStatus
 from app.db.queries.decay_counts import RunSummary, run_summary
+from app.db.queries.rejudging import RejudgingView, rejudging_view
 from app.db.queries.runs import RunFilter, list_runs
+from app.db.queries.trajectory import trajectory_detail
+from app.domain.errors import SandboxError
 from app.domain.metrics.decay import DecayStatus
 from app.domain.protocol.policy import Disclosure, History, Protocol, Start, StopOn
 from app.domain.work import WorkerKind
+from app.judge.judge import JUDGE_VERSION
 from app.services.control_run import cancel_run, resume_run
 from app.services.manage_endpoints import ensure_repair_search
+from app.services.rejudge_run import apply_rejudging, start_rejudging
 from app.services.submit_run import DEFAULT_IN_FLIGHT, RunRequest, submit_run
+from app.web.documents import rejudging_document, trajectory_document
+from app.web.text import printable
 
 app = typer.Typer(help="Runs: create, follow, show.", no_args_is_help=True)
 
@@ -113,6 +120,8 @@ def list_(as_json: JsonFlag = False) -> None:
             "model": row.model_name,
             "problem_set": row.problem_set_name,
             "problem_set_version": row.problem_set_version,
+            "judge_version": row.judge_version,
+            "judging_outdated": row.judge_version != JUDGE_VERSION,
             "status": row.status,
             "problems": row.problems,
             "ended": row.ended,
@@ -122,6 +131,7 @@ def list_(as_json: JsonFlag = False) -> None:
     ]
     text = "\n".join(
         f"{row.id}  {row.model_name} on {row.problem_set_name}  {row.status}  solved {row.solved} of {row.problems}"
+        f"{'' if row.judge_version == JUDGE_VERSION else f'  judging outdated (judge {row.judge_version})'}"
         for row in rows
     )
     emit(documents, as_json, text or "No runs yet: start one with `halflife runs create`.")
@@ -144,6 +154,44 @@ def resume(run_id: RunId, as_json: JsonFlag = False) -> None:
     emit({"id": run_id, "status": RunStatus.RUNNING}, as_json, f"run {run_id} resumed")
 
 
+@app.command("trajectory")
+def trajectory(
+    run_id: RunId,
+    trajectory_id: Annotated[int, typer.Argument(metavar="TRAJECTORY", max=LARGEST_ID)],
+    as_json: JsonFlag = False,
+) -> None:
+    """Show one trajectory with the evidence of every attempt. Hidden cases are shown as the protocol discloses them."""
+    with installation() as opened, opened.db.read() as session:
+        document = trajectory_document(trajectory_detail(session, run_id, trajectory_id))
+    emit(document, as_json, printable(_trajectory_text(document)))
+
+
+@app.command("rejudge")
+def rejudge(
+    run_id: RunId,
+    apply: Annotated[bool, typer.Option("--apply", help="Replace the verdicts; the old ones are kept.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Judge every program of a run again, with a worker of this command's own, and say what would change.
+
+    Without --apply nothing is replaced: the preview waits on the run's page, and for this command with --apply.
+    """
+    with installation() as opened:
+        rejudging_id = start_rejudging(opened.db, run_id)
+        note(f"re-judging {rejudging_id} of run {run_id}")
+        view = _judge_again(opened, run_id, rejudging_id)
+        if view.failed:
+            raise SandboxError(f"{view.failed} programs could not be judged: {view.error}; nothing was changed")
+        if view.judging:
+            note("interrupted: the same command goes on with it")
+            raise typer.Exit(3)
+        document = rejudging_document(view)
+        if apply:
+            apply_rejudging(opened.db, run_id, rejudging_id)
+            document |= {"status": RejudgingStatus.APPLIED, "appliable": False}
+    emit(document, as_json, _rejudging_text(view, applied=apply))
+
+
 def wake_all(opened: Installation) -> None:
     """Announce new work to both kinds of worker."""
     opened.queue.wake(WorkerKind.GENERATE, opened.settings.generate_threads)
@@ -162,7 +210,7 @@ def _follow(opened: Installation, run_id: int) -> Exit:
         nonlocal last
         time.sleep(POLL_SECONDS)
         summary = _summary(opened, run_id)
-        solved = sum(summary.solved_at_attempt)
+        solved = sum(summary.counts.solved)
         line = f"{summary.ended} of {summary.problems} ended, {solved} solved, {summary.tokens} tokens"
         if line != last:
             note(line)
@@ -179,9 +227,66 @@ def _follow(opened: Installation, run_id: int) -> Exit:
     return ended[0] if ended else Exit.INTERRUPTED
 
 
+def _judge_again(opened: Installation, run_id: int, rejudging_id: int) -> RejudgingView:
+    """Watch a re-judging until every program is judged. A worker of a running server may share the work."""
+    last = ""
+
+    def look() -> bool:
+        nonlocal last
+        time.sleep(POLL_SECONDS)
+        seen = _view(opened, run_id, rejudging_id)
+        line = f"{seen.finished} of {seen.programs} programs judged"
+        if line != last:
+            note(line)
+            last = line
+        return not seen.judging
+
+    if _view(opened, run_id, rejudging_id).judging:
+        children = [child for child in worker_children(opened.settings) if child.name == WorkerKind.EXECUTE]
+        with Group(children, opened.settings.home / "logs") as group:
+            group.wait_ready(START_SECONDS)
+            group.watch(until=look)
+    return _view(opened, run_id, rejudging_id)
+
+
+def _view(opened: Installation, run_id: int, rejudging_id: int) -> RejudgingView:
+    with opened.db.read() as session:
+        return rejudging_view(session, run_id, rejudging_id)
+
+
+def _rejudging_text(view: RejudgingView, *, applied: bool) -> str:
+    done = "changed" if applied else "would change"
+    lines = [f"{len(view.changes)} of {view.programs} verdicts {done} by judge {view.judge_version}"]
+    lines += [f"  {c.label}, attempt {c.attempt_index}: {c.old} → {c.new}" for c in view.changes]
+    if view.effect is not None:
+        before, after = view.effect.before, view.effect.after
+        lines.append(f"solved {before.solved_in_all} → {after.solved_in_all} of {after.of}")
+        lines.append(f"{after.ended_early} ended early, {view.effect.surplus} surplus attempts")
+    lines.append("applied; the old verdicts are kept" if applied else "nothing was replaced; --apply does it")
+    return printable("\n".join(lines))
+
+
+def _trajectory_text(document: dict[str, Any]) -> str:
+    lines = [f"trajectory {document['id']}, {document['label']}: {document['outcome'] or 'under way'}"]
+    for attempt in document["attempts"]:
+        verdict = attempt["verdict"] or "waits for its verdict"
+        cases = (
+            "" if attempt["cases_total"] is None else f", {attempt['cases_passed']} of {attempt['cases_total']} passed"
+        )
+        flags = [name for name in ("weak", "near_limit", "judging_outdated", "surplus") if attempt[name]]
+        lines.append(f"attempt {attempt['attempt']}: {verdict}{cases}{''.join(f', {flag}' for flag in flags)}")
+        failure = attempt["first_failure"]
+        if failure is not None and not failure["disclosed"]:
+            lines.append(f"  fails case {failure['index']}, hidden: shown only where the protocol discloses all")
+        elif failure is not None:
+            given = [f"{name} {failure[name]}" for name in ("input", "expected", "actual", "error") if failure[name]]
+            lines += [f"  {line}" for part in given for line in part.rstrip().split("\n")]
+    return "\n".join(lines)
+
+
 def _summary(opened: Installation, run_id: int) -> RunSummary:
     with opened.db.read() as session:
-        return run_summary(session, run_id)
+        return run_summary(session, run_id, JUDGE_VERSION)
 
 
 def _document(summary: RunSummary) -> dict[str, Any]:
@@ -194,11 +299,14 @@ def _document(summary: RunSummary) -> dict[str, Any]:
         "model": summary.model_name,
         "problem_set": summary.problem_set_name,
         "problem_set_version": summary.problem_set_version,
+        "judge_version": summary.judge_version,
+        "judging_outdated": summary.judge_version != JUDGE_VERSION,
+        "caveats": summary.caveats(),
         "problems": summary.problems,
         "ended": summary.ended,
-        "excluded": summary.excluded,
-        "solved_at_attempt": list(summary.solved_at_attempt),
-        "censored_after_attempt": list(summary.censored),
+        "excluded": summary.counts.excluded,
+        "solved_at_attempt": list(summary.counts.solved),
+        "censored_after_attempt": list(summary.counts.censored),
         "e0": found.e0.estimate,
         "lambda": found.lambda_,
         "r_squared": found.r_squared,
@@ -208,12 +316,23 @@ def _document(summary: RunSummary) -> dict[str, Any]:
         "decay_status": found.status,
         "final_accuracy": found.final_accuracy.estimate,
         "tokens": summary.tokens,
-        "tokens_unknown": summary.tokens_unknown,
+        "tokens_unknown": summary.evidence.tokens_unknown,
         "cost": summary.cost,
         "created_at": summary.created_at.isoformat(),
         "finished_at": None if summary.finished_at is None else summary.finished_at.isoformat(),
     }
 
+
+_CAVEATS = {
+    "weak": "{} weak verdicts: the tests ran in the program's own process",
+    "near_limit": "{} verdicts near the time limit, where a busy machine could decide; each was run again alone",
+    "unsandboxed": "{} verdicts without isolation",
+    "sandbox_failures": "{} executions failed for the sandbox's sake and were tried again",
+    "outdated": "judging outdated: {} verdicts are by other rules than today's; see `halflife runs rejudge`",
+    "ended_early": "{} trajectories ended early: a re-judging took back the verdict they ended on",
+    "surplus": "{} attempts are surplus after a re-judging and do not count",
+    "rejudged_midway": "{} attempts got another verdict than the one that the attempts after them answered",
+}
 
 _WHY_NO_FIT = {
     DecayStatus.TOO_FEW_POINTS: "no fit: fewer than three attempts solved anything",
@@ -229,12 +348,13 @@ def _text(summary: RunSummary) -> str:
     problem_set = f"{summary.problem_set_name} v{summary.problem_set_version}"
     lines = [
         f"run {summary.id}: {summary.model_name} on {problem_set}, {summary.status}",
-        f"solved at attempt 0, 1, …: {', '.join(map(str, summary.solved_at_attempt))} of {found.n}",
+        f"solved at attempt 0, 1, …: {', '.join(map(str, summary.counts.solved))} of {found.n}",
         f"E0 {_percent(found.e0.estimate)}, final accuracy {_percent(found.final_accuracy.estimate)}, λ {rate}",
         f"{summary.tokens} tokens, cost {'unknown' if summary.cost is None else f'{summary.cost:.4f}'}",
     ]
-    if summary.excluded:
-        lines.append(f"{summary.excluded} problems were cut short before a verdict and are left out")
+    if summary.counts.excluded:
+        lines.append(f"{summary.counts.excluded} problems were cut short before a verdict and are left out")
+    lines += [_CAVEATS[name].format(count) for name, count in summary.caveats().items() if count]
     return "\n".join(lines)
 
 

@@ -27,7 +27,7 @@ from app.db.models import (
     Trajectory,
     Transcript,
 )
-from app.db.queries.rejudging import open_rejudging, planned_endings
+from app.db.queries.rejudging import planned_endings, rejudgings_of
 from app.db.session import Database
 from app.domain.errors import ConflictError, NotFoundError
 from app.domain.verdicts import Judgement
@@ -54,7 +54,7 @@ def start_rejudging(db: Database, run_id: int) -> int:
             raise ConflictError(
                 f"run {run_id} has not ended: wait for its end, or cancel it, before it is judged again"
             )
-        found = open_rejudging(session, run_id)
+        found = next((r for r in rejudgings_of(session, run_id) if r.status == RejudgingStatus.OPEN), None)
         if found is not None and found.judge_version == JUDGE_VERSION:
             return found.id
         if found is not None:

@@ -38,6 +38,7 @@ OUTCOMES = {
     TrajectoryOutcome.BUDGET: Mark("Budget spent", "wallet", "muted"),
     TrajectoryOutcome.CANCELLED: Mark("Cancelled", "circle-slash", "muted"),
     TrajectoryOutcome.INFRASTRUCTURE: Mark("Infrastructure", "unplug", "infra"),
+    TrajectoryOutcome.ENDED_EARLY: Mark("Ended early", "circle-slash", "muted"),
 }
 UNDER_WAY = Mark("Under way", "circle-dot", "accent")
 BACKING_OFF = Mark("Waiting", "hourglass", "tle")

@@ -12,10 +12,11 @@ from markupsafe import Markup
 
 from app.config import ROOT, SandboxChoice
 from app.domain.codec import CodecError, readable
+from app.judge.judge import JUDGE_VERSION
 from app.web import marks, wording
 from app.web.deps import app_state
 from app.web.highlight import changed_lines, diff_lines, highlighted_lines
-from app.web.text import printable, shortened
+from app.web.text import ends, printable, shortened
 
 UNKNOWN = "unknown"
 
@@ -108,6 +109,7 @@ def _environment() -> Environment:
         literal=literal,
         call_arguments=call_arguments,
         shortened=shortened,
+        ends=ends,
         highlighted=highlighted_lines,
     )
     env.globals.update(
@@ -117,6 +119,7 @@ def _environment() -> Environment:
         changed_lines=changed_lines,
         diff_lines=diff_lines,
         words=wording,
+        judge_version=JUDGE_VERSION,
     )
     return env
 

@@ -26,6 +26,21 @@ def shortened(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
+def ends(text: str, lines: int = 20, characters: int = 4000) -> tuple[str, str, str]:
+    """The head of a long text, in words what is left out behind it, and the tail; a short text is all head.
+
+    Each end has at most so many lines and characters.
+    """
+    if len(text) <= 2 * characters and text.count("\n") <= 2 * lines:
+        return text, "", ""
+    head = "".join(text[:characters].splitlines(keepends=True)[:lines])
+    tail = "".join(text[-characters:].splitlines(keepends=True)[-lines:])
+    between = len(text) - len(head) - len(tail)
+    if between <= 0:
+        return text, "", ""
+    return head, f"{between:,} characters are left out here", tail
+
+
 def _escape(character: str) -> str:
     code = ord(character)
     return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"

@@ -22,3 +22,8 @@ def wake_resumed(state: AppState, run_id: int) -> None:
     """As `wake_run`; a resumed run may hold programs that wait for the judge as well."""
     wake_run(state, run_id)
     state.queue.wake(WorkerKind.EXECUTE)
+
+
+def wake_judges(state: AppState) -> None:
+    """Wake as many execute workers as may be idle: each goes on while there is work."""
+    state.queue.wake(WorkerKind.EXECUTE, state.settings.execute_slots)

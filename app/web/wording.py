@@ -101,6 +101,8 @@ def left_out(counts: DecayCounts) -> list[str]:
         f"{counts.excluded:,} excluded (cut short before a first verdict)",
         f"{counts.cut_short:,} censored (cut short later; counted up to their last verdict)",
     ]
+    if counts.ended_early:
+        notes.append(f"{counts.ended_early:,} ended early (censored: a re-judging took back the verdict it ended on)")
     if counts.visible_only:
         notes.append(f"{counts.visible_only:,} stopped on the visible tests alone (unsolved)")
     if counts.running or counts.waiting:

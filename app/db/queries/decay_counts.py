@@ -7,10 +7,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import func, or_, select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from app.db.models import Attempt, ModelEndpoint, ProblemSetRow, Run, Trajectory, TrajectoryOutcome
+from app.db.models import ModelEndpoint, ProblemSetRow, Run, Trajectory, TrajectoryOutcome
+from app.db.queries.run import Evidence, run_evidence
 from app.domain.errors import NotFoundError
 from app.domain.metrics.decay import Decay, decay
 
@@ -73,7 +74,7 @@ class TrajectoryGroup:
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """One run in numbers. `cost` None is unknown; `tokens_unknown` attempts came without token counts."""
+    """One run in numbers. `cost` None is unknown; `evidence` says how far verdicts and totals can be trusted."""
 
     id: int
     status: str
@@ -83,15 +84,28 @@ class RunSummary:
     problem_set_version: int
     problems: int
     ended: int
-    solved_at_attempt: tuple[int, ...]
-    excluded: int
-    censored: tuple[int, ...]
+    judge_version: int
+    counts: DecayCounts
+    evidence: Evidence
     decay: Decay
     tokens: int
-    tokens_unknown: int
     cost: float | None
     created_at: datetime
     finished_at: datetime | None
+
+    def caveats(self) -> dict[str, int]:
+        """What must stand beside the figures, by name: see `Evidence`, and `ended_early` of `DecayCounts`."""
+        evidence = self.evidence
+        return {
+            "weak": evidence.weak,
+            "near_limit": evidence.near_limit,
+            "unsandboxed": evidence.unsandboxed,
+            "sandbox_failures": evidence.sandbox_failures,
+            "outdated": evidence.outdated,
+            "ended_early": self.counts.ended_early,
+            "surplus": evidence.surplus,
+            "rejudged_midway": evidence.rejudged_midway,
+        }
 
 
 def decay_counts(session: Session, run_id: int) -> DecayCounts:
@@ -149,8 +163,8 @@ def count_groups(groups: Iterable[TrajectoryGroup], attempts: int) -> DecayCount
     )
 
 
-def run_summary(session: Session, run_id: int) -> RunSummary:
-    """The run with its counts and its published index.
+def run_summary(session: Session, run_id: int, judge_version: int) -> RunSummary:
+    """The run with its counts, its published index and its caveats. `judge_version` is that of today's rules.
 
     Raises NotFoundError.
     """
@@ -161,12 +175,6 @@ def run_summary(session: Session, run_id: int) -> RunSummary:
         .join(ProblemSetRow, ProblemSetRow.id == Run.problem_set_id)
         .where(Run.id == run_id)
     ).one()
-    tokens_unknown = session.scalar(
-        select(func.count())
-        .select_from(Attempt)
-        .join(Trajectory, Trajectory.id == Attempt.trajectory_id)
-        .where(Trajectory.run_id == run_id, or_(Attempt.prompt_tokens.is_(None), Attempt.completion_tokens.is_(None)))
-    )
     return RunSummary(
         id=run.id,
         status=run.status,
@@ -176,12 +184,11 @@ def run_summary(session: Session, run_id: int) -> RunSummary:
         problem_set_version=set_version,
         problems=run.trajectories_total,
         ended=run.trajectories_ended,
-        solved_at_attempt=counts.solved,
-        excluded=counts.excluded,
-        censored=counts.censored,
+        judge_version=run.judge_version,
+        counts=counts,
+        evidence=run_evidence(session, run_id, judge_version),
         decay=counts.decay(),
         tokens=run.tokens_spent,
-        tokens_unknown=tokens_unknown or 0,
         cost=run.cost_spent,
         created_at=run.created_at,
         finished_at=run.finished_at,

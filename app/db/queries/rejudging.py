@@ -163,14 +163,9 @@ def rejudging_view(session: Session, run_id: int, rejudging_id: int) -> Rejudgin
     )
 
 
-def open_rejudging(session: Session, run_id: int) -> Rejudging | None:
-    """The re-judging of a run that waits for a decision, or for its verdicts."""
-    return session.scalar(select(Rejudging).where(Rejudging.run_id == run_id, Rejudging.status == RejudgingStatus.OPEN))
-
-
-def applied_rejudgings(session: Session, run_id: int) -> list[Rejudging]:
-    """What has been applied to a run, newest first."""
-    query = select(Rejudging).where(Rejudging.run_id == run_id, Rejudging.status == RejudgingStatus.APPLIED)
+def rejudgings_of(session: Session, run_id: int) -> list[Rejudging]:
+    """The re-judgings of a run that are open or were applied, newest first."""
+    query = select(Rejudging).where(Rejudging.run_id == run_id, Rejudging.status != RejudgingStatus.DISCARDED)
     return list(session.scalars(query.order_by(Rejudging.id.desc())))
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, case, func, select
+from sqlalchemy import ColumnElement, Select, case, func, or_, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from app.db.models import (
@@ -17,6 +17,7 @@ from app.db.models import (
     RequestState,
     Run,
     RunStatus,
+    SupersededJudgement,
     Trajectory,
 )
 from app.db.queries.labels import trajectory_label
@@ -46,11 +47,22 @@ class RunHead:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Counts over all attempts of a run that say how far its verdicts and totals can be trusted."""
+    """Counts over the attempts of a run that say how far its verdicts and totals can be trusted.
+
+    Verdicts are counted where they count: `surplus` attempts lie behind the end that a re-judging moved forward.
+    """
 
     attempts: int
     weak: int
+    near_limit: int
     unsandboxed: int
+    outdated: int
+    """Verdicts by other rules than today's."""
+    surplus: int
+    rejudged_midway: int
+    """Attempts with a replaced verdict that others followed: those answer feedback on the old one."""
+    sandbox_failures: int
+    """Executions that failed for the sandbox's sake and were tried again."""
     repeats: int
     tokens_unknown: int
     cost_unknown: int
@@ -122,14 +134,23 @@ def run_head(session: Session, run_id: int) -> RunHead:
     return RunHead(*row)
 
 
-def run_evidence(session: Session, run_id: int) -> Evidence:
-    """Count what the banners and footnotes of a run's page need, in one pass over its attempts."""
+_COUNTED = or_(Attempt.attempt_index < Trajectory.attempts_judged, Attempt.verdict.is_(None))
+"""Not surplus: before the end of its trajectory, or waiting for its verdict."""
 
+
+def run_evidence(session: Session, run_id: int, judge_version: int) -> Evidence:
+    """Count what the banners and footnotes of a run's page need, in one pass over its attempts.
+
+    `judge_version` is that of today's rules.
+    """
     counts = session.execute(
         select(
             func.count(),
-            _times(Attempt.weak.is_(True)),
-            _times(Attempt.sandbox == "none"),
+            _times(_COUNTED & Attempt.weak),
+            _times(_COUNTED & Attempt.near_limit),
+            _times(_COUNTED & (Attempt.sandbox == "none")),
+            _times(_COUNTED & (Attempt.judge_version != judge_version)),
+            _times(~_COUNTED),
             _times(Attempt.repeats_attempt.is_not(None)),
             _times(Attempt.prompt_tokens.is_(None) | Attempt.completion_tokens.is_(None)),
             _times(Attempt.cost.is_(None)),
@@ -138,22 +159,40 @@ def run_evidence(session: Session, run_id: int) -> Evidence:
         .join(Trajectory, Trajectory.id == Attempt.trajectory_id)
         .where(Trajectory.run_id == run_id)
     ).one()
+    rejudged_midway = session.scalar(
+        select(func.count(Attempt.id.distinct()))
+        .join(SupersededJudgement, SupersededJudgement.attempt_id == Attempt.id)
+        .join(Trajectory, Trajectory.id == Attempt.trajectory_id)
+        .where(
+            Trajectory.run_id == run_id,
+            SupersededJudgement.verdict != SupersededJudgement.replaced_by,
+            Attempt.attempt_index < Trajectory.attempts_judged - 1,
+        )
+    )
     possibly_billed = session.scalar(
         select(func.count())
         .select_from(ModelRequestRow)
         .join(Trajectory, Trajectory.id == ModelRequestRow.trajectory_id)
         .where(Trajectory.run_id == run_id, ModelRequestRow.state == RequestState.POSSIBLY_BILLED)
     )
-    backing_off, waiting_for = session.execute(
-        select(func.count(), func.min(Trajectory.waiting_for)).where(
-            Trajectory.run_id == run_id, Trajectory.waiting_for.is_not(None), Trajectory.lease_expires_at.is_(None)
-        )
+    waits = Trajectory.waiting_for.is_not(None) & Trajectory.lease_expires_at.is_(None)
+    backing_off, waiting_for, sandbox_failures = session.execute(
+        select(
+            _times(waits),
+            func.min(case((waits, Trajectory.waiting_for))),
+            func.coalesce(func.sum(Trajectory.sandbox_failures), 0),
+        ).where(Trajectory.run_id == run_id)
     ).one()
-    attempts, weak, unsandboxed, repeats, tokens_unknown, cost_unknown = counts
+    attempts, weak, near_limit, unsandboxed, outdated, surplus, repeats, tokens_unknown, cost_unknown = counts
     return Evidence(
         attempts=attempts,
         weak=weak,
+        near_limit=near_limit,
         unsandboxed=unsandboxed,
+        outdated=outdated,
+        surplus=surplus,
+        rejudged_midway=rejudged_midway or 0,
+        sandbox_failures=sandbox_failures,
         repeats=repeats,
         tokens_unknown=tokens_unknown,
         cost_unknown=cost_unknown,
@@ -188,7 +227,8 @@ def run_grid(session: Session, run_id: int, *, by_solution: bool) -> Grid:
     verdicts: dict[int, list[str | None]] = {row.id: [] for row in trajectories}
     attempts = session.execute(
         select(Attempt.trajectory_id, Attempt.verdict)
-        .where(Attempt.trajectory_id.in_(verdicts))
+        .join(Trajectory, Trajectory.id == Attempt.trajectory_id)
+        .where(Attempt.trajectory_id.in_(verdicts), _COUNTED)
         .order_by(Attempt.trajectory_id, Attempt.attempt_index)
     )
     for trajectory_id, verdict in attempts:
@@ -262,24 +302,29 @@ _NOTHING = _Totals(None, None, None, 0, 0.0)
 
 
 def _attempt_totals(session: Session, trajectory_ids: Sequence[int]) -> dict[int, _Totals]:
-    """Sums over the attempts of a page of trajectories (at most 50 times the protocol's attempts)."""
+    """Sums over the attempts of a page of trajectories (at most 50 times the protocol's attempts).
+
+    Surplus attempts have used tokens, but their verdicts do not count.
+    """
     totals: dict[int, _Totals] = {}
     rows = session.execute(
         select(
             Attempt.trajectory_id,
             Attempt.verdict,
+            _COUNTED.label("counted"),
             Attempt.cases_passed,
             Attempt.cases_total,
             Attempt.prompt_tokens,
             Attempt.completion_tokens,
             Attempt.cost,
         )
+        .join(Trajectory, Trajectory.id == Attempt.trajectory_id)
         .where(Attempt.trajectory_id.in_(trajectory_ids))
         .order_by(Attempt.trajectory_id, Attempt.attempt_index)
     )
     for row in rows:
         so_far = totals.get(row.trajectory_id, _NOTHING)
-        judged = row.verdict is not None
+        judged = row.verdict is not None and row.counted
         known = row.prompt_tokens is not None and row.completion_tokens is not None
         totals[row.trajectory_id] = _Totals(
             last_verdict=row.verdict if judged else so_far.last_verdict,

@@ -31,6 +31,7 @@ class RunRow:
     problem_set_name: str
     problem_set_version: int
     protocol: Protocol
+    judge_version: int
     status: str
     status_reason: str | None
     problems: int
@@ -86,6 +87,7 @@ def list_runs(session: Session, narrowed: RunFilter, before: int | None = None) 
             problem_set_name=set_name,
             problem_set_version=set_version,
             protocol=run.protocol,
+            judge_version=run.judge_version,
             status=run.status,
             status_reason=run.status_reason,
             problems=run.trajectories_total,

@@ -15,6 +15,7 @@ from app.db.models import (
     ProblemRow,
     RequestState,
     Run,
+    SupersededJudgement,
     Trajectory,
     Transcript,
 )
@@ -26,7 +27,7 @@ from app.domain.programs import Program
 
 @dataclass(frozen=True, slots=True)
 class AttemptDetail:
-    """An attempt and its texts."""
+    """An attempt and its texts. `superseded`: its judgements before re-judgings, oldest first."""
 
     attempt: Attempt
     messages: Sequence[dict[str, str]]
@@ -36,6 +37,7 @@ class AttemptDetail:
     first_failure: dict[str, Any] | None
     stdout: str | None
     stderr: str | None
+    superseded: tuple[SupersededJudgement, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,11 @@ class TrajectoryDetail:
     requests: tuple[ModelRequestRow, ...]
     previous_id: int | None
     next_id: int | None
+
+    def is_surplus(self, attempt: Attempt) -> bool:
+        """Whether an attempt lies behind the trajectory's end, as a re-judging found it, and does not count."""
+        judged = attempt.verdict is not None and self.trajectory.outcome is not None
+        return judged and attempt.attempt_index >= self.trajectory.attempts_judged
 
 
 def trajectory_detail(session: Session, run_id: int, trajectory_id: int) -> TrajectoryDetail:
@@ -78,6 +85,12 @@ def trajectory_detail(session: Session, run_id: int, trajectory_id: int) -> Traj
         .where(Attempt.trajectory_id == trajectory_id)
         .order_by(Attempt.attempt_index)
     )
+    superseded = session.scalars(
+        select(SupersededJudgement)
+        .join(Attempt, Attempt.id == SupersededJudgement.attempt_id)
+        .where(Attempt.trajectory_id == trajectory_id)
+        .order_by(SupersededJudgement.id)
+    ).all()
     requests = session.scalars(
         select(ModelRequestRow)
         .where(
@@ -94,14 +107,17 @@ def trajectory_detail(session: Session, run_id: int, trajectory_id: int) -> Traj
         problem=problem.definition,
         label=trajectory_label(problem.key, None if buggy is None else buggy.key),
         start=None if buggy is None else buggy.definition.program,
-        attempts=tuple(_detail(attempt, transcript) for attempt, transcript in attempts),
+        attempts=tuple(
+            _detail(attempt, transcript, [old for old in superseded if old.attempt_id == attempt.id])
+            for attempt, transcript in attempts
+        ),
         requests=tuple(requests),
         previous_id=_neighbour(session, trajectory, -1),
         next_id=_neighbour(session, trajectory, 1),
     )
 
 
-def _detail(attempt: Attempt, transcript: Transcript) -> AttemptDetail:
+def _detail(attempt: Attempt, transcript: Transcript, superseded: Sequence[SupersededJudgement]) -> AttemptDetail:
     return AttemptDetail(
         attempt=attempt,
         messages=transcript.messages,
@@ -111,6 +127,7 @@ def _detail(attempt: Attempt, transcript: Transcript) -> AttemptDetail:
         first_failure=transcript.first_failure,
         stdout=transcript.stdout,
         stderr=transcript.stderr,
+        superseded=tuple(superseded),
     )
 
 

@@ -1,7 +1,7 @@
 """Runs over the API."""
 
 from datetime import datetime
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
@@ -9,6 +9,8 @@ from pydantic import BaseModel, Field
 from app.db.base import LARGEST_ID
 from app.db.queries import runs as queries
 from app.db.queries.decay_counts import RunSummary, run_summary
+from app.db.queries.run import run_head, run_trajectories
+from app.db.queries.trajectory import trajectory_detail
 from app.domain.protocol.policy import (
     MAX_ATTEMPTS,
     MAX_CPU_SECONDS,
@@ -20,9 +22,11 @@ from app.domain.protocol.policy import (
     Start,
     StopOn,
 )
+from app.judge.judge import JUDGE_VERSION
 from app.services.control_run import cancel_run, resume_run
 from app.services.submit_run import DEFAULT_IN_FLIGHT, RunRequest, submit_run
 from app.web.deps import AppState, RowId, State
+from app.web.documents import trajectory_document
 from app.web.forms import LARGEST_COUNT, MOST_IN_FLIGHT
 from app.web.waking import wake_resumed, wake_run
 
@@ -55,12 +59,14 @@ class RunIn(BaseModel):
 
 
 class RunLineOut(BaseModel):
-    """A run in a list. `cost` null is unknown."""
+    """A run in a list. `cost` null is unknown; `judging_outdated`: its verdicts are by other rules than today's."""
 
     id: int
     model: str
     problem_set: str
     problem_set_version: int
+    judge_version: int
+    judging_outdated: bool
     status: str
     problems: int
     ended: int
@@ -90,12 +96,20 @@ class PointOut(BaseModel):
 
 
 class RunOut(BaseModel):
-    """A run with its published decay index. Shares are fractions; null is undefined or unknown."""
+    """A run with its published decay index. Shares are fractions; null is undefined or unknown.
+
+    `caveats` counts what limits trust in the figures: weak, near-limit and unsandboxed verdicts, executions that failed
+    for the sandbox's sake, outdated verdicts, and what a re-judging left: trajectories that ended early, surplus
+    attempts, and attempts re-judged midway.
+    """
 
     id: int
     model: str
     problem_set: str
     problem_set_version: int
+    judge_version: int
+    judging_outdated: bool
+    caveats: dict[str, int]
     status: str
     status_reason: str | None
     problems: int
@@ -127,13 +141,16 @@ class RunOut(BaseModel):
             model=summary.model_name,
             problem_set=summary.problem_set_name,
             problem_set_version=summary.problem_set_version,
+            judge_version=summary.judge_version,
+            judging_outdated=summary.judge_version != JUDGE_VERSION,
+            caveats=summary.caveats(),
             status=summary.status,
             status_reason=summary.status_reason,
             problems=summary.problems,
             ended=summary.ended,
-            solved_at_attempt=list(summary.solved_at_attempt),
-            excluded=summary.excluded,
-            censored=list(summary.censored),
+            solved_at_attempt=list(summary.counts.solved),
+            excluded=summary.counts.excluded,
+            censored=list(summary.counts.censored),
             points=[
                 PointOut(
                     attempt=point.attempt,
@@ -154,11 +171,30 @@ class RunOut(BaseModel):
             half_life=index.half_life,
             t_theta=None if index.t_theta is None else {int(theta): t for theta, t in index.t_theta.items()},
             tokens=summary.tokens,
-            tokens_unknown=summary.tokens_unknown,
+            tokens_unknown=summary.evidence.tokens_unknown,
             cost=summary.cost,
             created_at=summary.created_at,
             finished_at=summary.finished_at,
         )
+
+
+class TrajectoryLineOut(BaseModel):
+    """A trajectory in a list; `attempts` is how many of them count."""
+
+    id: int
+    label: str
+    outcome: str | None
+    attempts: int
+    last_verdict: str | None
+    cases_passed: int | None
+    cases_total: int | None
+
+
+class TrajectoryListOut(BaseModel):
+    """Up to fifty trajectories. Pass `next_after` as `after` for more."""
+
+    trajectories: list[TrajectoryLineOut]
+    next_after: int | None
 
 
 @router.get("")
@@ -172,6 +208,8 @@ def list_runs(state: State, before: Annotated[int | None, Query(ge=1, le=LARGEST
             model=row.model_name,
             problem_set=row.problem_set_name,
             problem_set_version=row.problem_set_version,
+            judge_version=row.judge_version,
+            judging_outdated=row.judge_version != JUDGE_VERSION,
             status=row.status,
             problems=row.problems,
             ended=row.ended,
@@ -211,6 +249,38 @@ def get_run(state: State, run_id: RowId) -> RunOut:
     return _run(state, run_id)
 
 
+@router.get("/{run_id}/trajectories")
+def list_trajectories(
+    state: State, run_id: RowId, after: Annotated[int | None, Query(ge=0, le=LARGEST_ID)] = None
+) -> TrajectoryListOut:
+    """Trajectories of a run in order."""
+    with state.db.read() as session:
+        run_head(session, run_id)
+        page = run_trajectories(session, run_id, None, after)
+    return TrajectoryListOut(
+        trajectories=[
+            TrajectoryLineOut(
+                id=row.id,
+                label=row.label,
+                outcome=row.outcome,
+                attempts=row.attempts,
+                last_verdict=row.last_verdict,
+                cases_passed=row.cases_passed,
+                cases_total=row.cases_total,
+            )
+            for row in page.rows
+        ],
+        next_after=page.next_after,
+    )
+
+
+@router.get("/{run_id}/trajectories/{trajectory_id}")
+def get_trajectory(state: State, run_id: RowId, trajectory_id: RowId) -> dict[str, Any]:
+    """One trajectory with every attempt. What a hidden case holds is told only where the protocol discloses all."""
+    with state.db.read() as session:
+        return trajectory_document(trajectory_detail(session, run_id, trajectory_id))
+
+
 @router.post("/{run_id}/cancel")
 def cancel(state: State, run_id: RowId) -> RunOut:
     """Stop a run; what was judged before is kept."""
@@ -228,4 +298,4 @@ def resume(state: State, run_id: RowId) -> RunOut:
 
 def _run(state: AppState, run_id: int) -> RunOut:
     with state.db.read() as session:
-        return RunOut.of(run_summary(session, run_id))
+        return RunOut.of(run_summary(session, run_id, JUDGE_VERSION))

@@ -6,11 +6,14 @@ from fastapi import APIRouter, Query, Request, Response
 
 from app.db.base import LARGEST_ID
 from app.db.queries import problem_sets as queries
-from app.domain.problems import CaseTests
-from app.web.deps import RowId, State
+from app.domain.problems import CaseTests, StdinTests
+from app.web.deps import AppState, RowId, State
 from app.web.rendering import render
 
 router = APIRouter(prefix="/problem-sets")
+
+SIGNATURE, REFERENCE = "signature", "reference"
+"""What may be loaded into the box, beside buggy programs."""
 
 
 @router.get("")
@@ -37,18 +40,42 @@ def show_set(
 
 
 @router.get("/{problem_set_id}/problems/{problem_id}")
-def show_problem(request: Request, state: State, problem_set_id: RowId, problem_id: RowId) -> Response:
-    """One problem: what is asked, how it is judged, and its buggy programs."""
+def show_problem(
+    request: Request, state: State, problem_set_id: RowId, problem_id: RowId, load: str = SIGNATURE
+) -> Response:
+    """One problem: what is asked, how it is judged, its buggy programs, and a box to try a program in.
+
+    `load` names what the box holds: the signature, the reference, or a buggy program by its key.
+    """
+    context = problem_context(state, problem_set_id, problem_id)
+    context["source"] = _loaded(context["detail"], load)
+    return render(request, "pages/problem.html", context)
+
+
+def problem_context(state: AppState, problem_set_id: int, problem_id: int) -> dict[str, Any]:
+    """What the problem's page shows, with an empty box."""
     with state.db.read() as session:
         detail = queries.problem_detail(session, problem_set_id, problem_id)
     tests = detail.problem.tests
-    context = {
+    cases = tests.cases if isinstance(tests, CaseTests | StdinTests) else None
+    return {
         "detail": detail,
         "problem": detail.problem,
-        "visible_cases": [case for case in tests.cases if case.visible] if isinstance(tests, CaseTests) else [],
-        "hidden_count": sum(not case.visible for case in tests.cases) if isinstance(tests, CaseTests) else None,
+        "problem_id": problem_id,
+        "visible_cases": [case for case in cases or () if case.visible],
+        "hidden_count": None if cases is None else sum(not case.visible for case in cases),
+        "source": "",
+        "error": None,
     }
-    return render(request, "pages/problem.html", context)
+
+
+def _loaded(detail: queries.ProblemDetail, load: str) -> str:
+    if load == REFERENCE:
+        return next(iter(detail.problem.reference.files.values()), "")
+    for buggy in detail.buggy_programs:
+        if load == f"buggy:{buggy.key}":
+            return next(iter(buggy.program.files.values()), "")
+    return detail.problem.signature
 
 
 def _report(stored: dict[str, Any]) -> dict[str, list[tuple[str, str]]]:

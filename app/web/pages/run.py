@@ -8,6 +8,8 @@ from fastapi.responses import RedirectResponse
 from app.db.base import LARGEST_ID
 from app.db.queries import run as queries
 from app.db.queries.decay_counts import decay_counts
+from app.db.queries.rejudging import rejudgings_of
+from app.judge.judge import JUDGE_VERSION
 from app.services.control_run import cancel_run, resume_run
 from app.web import charts, wording
 from app.web.commands import create_command
@@ -53,9 +55,10 @@ def _context(state: AppState, run_id: int, outcome: str, after: int | None) -> d
     with state.db.read() as session:
         head = queries.run_head(session, run_id)
         counts = decay_counts(session, run_id)
-        evidence = queries.run_evidence(session, run_id)
+        evidence = queries.run_evidence(session, run_id, JUDGE_VERSION)
         grid = queries.run_grid(session, run_id, by_solution=not head.active)
         trajectories = queries.run_trajectories(session, run_id, chosen, after)
+        rejudgings = rejudgings_of(session, run_id)
     index = counts.decay()
     policy = head.run.protocol
     return {
@@ -70,6 +73,7 @@ def _context(state: AppState, run_id: int, outcome: str, after: int | None) -> d
             counts, by_solution=not head.active, shown=len(grid.columns), total=grid.total
         ),
         "trajectories": trajectories,
+        "rejudgings": rejudgings,
         "outcome": chosen,
         "outcomes": OUTCOME_FILTERS,
         "after": after,

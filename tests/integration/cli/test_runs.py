@@ -12,8 +12,11 @@ import pytest
 from sqlalchemy import select
 
 from app.db.models import Attempt, RunStatus
+from app.domain.ports import Sandbox
+from app.judge.judge import JUDGE_VERSION
 from tests.fixtures.chat_server import ChatServer
-from tests.fixtures.engine import RIGHT, WRONG, store_script
+from tests.fixtures.earlier_rules import EARLIER, store_outdated_run
+from tests.fixtures.engine import RIGHT, WRONG, Engine, store_script
 from tests.integration.cli.conftest import Home
 
 KEY = "sk-do-not-show-this-0123456789"
@@ -234,3 +237,46 @@ def test_a_number_that_is_no_run(home: Home, number: str) -> None:
 def test_no_runs_yet(bare_home: Home) -> None:
     assert bare_home.call("runs", "list").out == "No runs yet: start one with `halflife runs create`.\n"
     assert bare_home.call("runs", "list", "--json").out == "[]\n"
+
+
+def test_a_run_is_judged_again(bare_home: Home, sandbox: Sandbox) -> None:
+    """By a worker of the command's own; a preview first, then applied without judging anew."""
+    bare_home.call("problems", "list")
+    with bare_home.database() as database:
+        run_id = store_outdated_run(Engine(database, sandbox, bare_home.path))
+    shown = bare_home.call("runs", "show", str(run_id))
+    assert "judging outdated: 14 verdicts are by other rules than today's" in shown.out
+    assert f"judging outdated (judge {EARLIER})" in bare_home.call("runs", "list").out
+
+    preview = bare_home.run("runs", "rejudge", str(run_id), "--json")
+    assert preview.code == 0, preview.err
+    document = json.loads(preview.out)
+    assert (document["status"], document["programs"], document["finished"], document["changed"]) == ("open", 14, 14, 4)
+    assert {"from": "WA", "to": "AC", "count": 1} in document["matrix"]
+    assert (document["before"]["solved_at_attempt"], document["after"]["solved_at_attempt"]) == (
+        [1, 1, 1, 1],
+        [0, 2, 1, 0],
+    )
+    assert json.loads(bare_home.call("runs", "show", str(run_id), "--json").out)["judging_outdated"] is True
+
+    applied = bare_home.call("runs", "rejudge", str(run_id), "--apply")
+    assert applied.code == 0, applied.err
+    lines = applied.out.splitlines()
+    assert lines[0] == f"4 of 14 verdicts changed by judge {JUDGE_VERSION}"
+    assert "  b, attempt 1: WA → AC" in lines
+    assert lines[-3:] == [
+        "solved 4 → 3 of 6",
+        "1 ended early, 2 surplus attempts",
+        "applied; the old verdicts are kept",
+    ]
+    document = json.loads(bare_home.call("runs", "show", str(run_id), "--json").out)
+    assert (document["judging_outdated"], document["solved_at_attempt"]) == (False, [0, 2, 1, 0])
+    assert document["caveats"]["ended_early"] == 1
+
+    trajectory = bare_home.call("runs", "trajectory", str(run_id), "2").out.splitlines()
+    assert trajectory[0] == "trajectory 2, b: solved"
+    assert "attempt 2: WA, 1 of 3 passed, surplus" in trajectory
+    document = json.loads(bare_home.call("runs", "trajectory", str(run_id), "2", "--json").out)
+    # 1 − 2 = −1: the visible case.
+    assert document["attempts"][0]["first_failure"]["actual"] == "-1"
+    assert bare_home.processes() == []

@@ -1,8 +1,4 @@
-"""A run judged again by other rules: what a preview says, what applying changes, and that nothing is lost.
-
-Judges of other rules cannot be had, so programs are exchanged under verdicts that were given to others: what is stored
-looks as if an earlier judge had erred.
-"""
+"""A run judged again by other rules: what a preview says, what applying changes, and that nothing is lost."""
 
 import pytest
 from sqlalchemy import func, select, update
@@ -27,46 +23,14 @@ from app.judge.judge import JUDGE_VERSION
 from app.services.judge_program import CachedJudge
 from app.services.judging_jobs import JudgingJobs, due_jobs, submit_trial
 from app.services.rejudge_run import apply_rejudging, discard_rejudging, start_rejudging
-from tests.fixtures.engine import CRASH, RIGHT, WRONG, Engine, store_problems, store_script
-
-EARLIER = JUDGE_VERSION - 1
-SOURCES = {text: text.removeprefix("```python\n").removesuffix("\n```") for text in (RIGHT, WRONG, CRASH)}
-
-# Recorded verdicts, and the attempt whose program is exchanged:
-REPLIES = {
-    "a": [WRONG, RIGHT],  # WA AC, all as they should be
-    "b": [WRONG, WRONG, WRONG, CRASH],  # WA WA WA RE, but attempt 1 was right
-    "c": [RIGHT],  # AC, but it was wrong
-    "d": [WRONG, WRONG, WRONG, RIGHT],  # WA WA WA AC, but the last attempt was wrong as well
-    "e": ["I do not know."] * 4,  # no program at all
-    "f": [WRONG, CRASH, RIGHT],  # WA RE AC, but attempt 1 ends without an exception
-}
-EXCHANGED = {("b", 1): RIGHT, ("c", 0): WRONG, ("d", 3): WRONG, ("f", 1): WRONG}
+from tests.fixtures.earlier_rules import EARLIER, REPLIES, SOURCES, judge_jobs, store_outdated_run
+from tests.fixtures.engine import WRONG, Engine, store_problems, store_script
 
 
 @pytest.fixture
 def run_id(engine: Engine) -> int:
     """A run that ended under earlier rules."""
-    problems = store_problems(engine.database, engine.sandbox, list(REPLIES))
-    model = store_script(engine.database, engine.home, {"default": "", "replies": REPLIES})
-    run_id = engine.submit(problems, model, attempts=4)
-    engine.drain()
-    with engine.database.write() as session:
-        session.execute(update(Run).values(judge_version=EARLIER))
-        session.execute(update(Attempt).where(Attempt.judge_version.is_not(None)).values(judge_version=EARLIER))
-        for trajectory in engine.trajectories(run_id):
-            for attempt in engine.attempts(trajectory.id):
-                text = EXCHANGED.get((list(REPLIES)[trajectory.position], attempt.attempt_index))
-                if text is not None:
-                    of_it = update(Transcript).where(Transcript.attempt_id == attempt.id)
-                    session.execute(of_it.values(program={"solution.py": SOURCES[text]}))
-    return run_id
-
-
-def judge_all(engine: Engine) -> None:
-    jobs = JudgingJobs(engine.database, CachedJudge(engine.database, engine.sandbox), 30.0)
-    while jobs.perform_next():
-        pass
+    return store_outdated_run(engine)
 
 
 def view(engine: Engine, run_id: int, rejudging_id: int) -> RejudgingView:
@@ -112,7 +76,7 @@ def test_a_preview_changes_nothing(engine: Engine, run_id: int) -> None:
     assert (begun.programs, begun.finished, begun.judging, begun.appliable) == (14, 0, True, False)
     with pytest.raises(ConflictError, match="still under way"):
         apply_rejudging(engine.database, run_id, rejudging_id)
-    judge_all(engine)
+    judge_jobs(engine)
     found = view(engine, run_id, rejudging_id)
     assert (found.programs, found.finished, found.failed, found.judging, found.appliable) == (14, 14, 0, False, True)
     assert found.matrix == {
@@ -151,7 +115,7 @@ def test_applying_replaces_and_keeps_what_was(engine: Engine, run_id: int) -> No
     with engine.database.read() as session:
         told = session.get_one(Transcript, attempt.id).feedback
     rejudging_id = start_rejudging(engine.database, run_id)
-    judge_all(engine)
+    judge_jobs(engine)
     apply_rejudging(engine.database, run_id, rejudging_id)
 
     assert stored(engine, run_id) == AFTER
@@ -187,7 +151,7 @@ def test_applying_replaces_and_keeps_what_was(engine: Engine, run_id: int) -> No
     assert view(engine, run_id, rejudging_id).matrix[("AC", "WA")] == 2
     # Judged once more, nothing changes: c stays censored, the surplus stays out.
     again = start_rejudging(engine.database, run_id)
-    judge_all(engine)
+    judge_jobs(engine)
     assert view(engine, run_id, again).changes == ()
     apply_rejudging(engine.database, run_id, again)
     assert stored(engine, run_id) == AFTER
@@ -204,7 +168,7 @@ def test_a_censored_trajectory_stays_censored(engine: Engine, run_id: int) -> No
             .values(program={"solution.py": SOURCES[WRONG]})
         )
     rejudging_id = start_rejudging(engine.database, run_id)
-    judge_all(engine)
+    judge_jobs(engine)
     apply_rejudging(engine.database, run_id, rejudging_id)
     a, b = engine.trajectories(run_id)[:2]
     assert (a.outcome, a.outcome_reason, a.solved_at, a.attempts_judged) == ("budget", "spent", None, 2)
@@ -214,7 +178,7 @@ def test_a_censored_trajectory_stays_censored(engine: Engine, run_id: int) -> No
 def test_all_or_nothing(engine: Engine, run_id: int) -> None:
     """A program that could not be judged, or was judged by other rules than the rest, keeps all of them out."""
     rejudging_id = start_rejudging(engine.database, run_id)
-    judge_all(engine)
+    judge_jobs(engine)
     with engine.database.write() as session:
         last = session.scalars(
             select(JudgingJob).order_by(JudgingJob.id.desc()).limit(1).options(undefer(JudgingJob.judgement))
@@ -238,7 +202,7 @@ def test_all_or_nothing(engine: Engine, run_id: int) -> None:
 
 def test_rules_that_change_meanwhile(engine: Engine, run_id: int, monkeypatch: pytest.MonkeyPatch) -> None:
     old = start_rejudging(engine.database, run_id)
-    judge_all(engine)
+    judge_jobs(engine)
     monkeypatch.setattr("app.services.rejudge_run.JUDGE_VERSION", JUDGE_VERSION + 1)
     with pytest.raises(ConflictError, match="judge the run again"):
         apply_rejudging(engine.database, run_id, old)
@@ -267,7 +231,7 @@ def test_the_limits_are_the_runs_own(engine: Engine) -> None:
     run_id = engine.submit(problems, model, attempts=1, cpu_seconds=0.2)
     engine.drain()
     rejudging_id = start_rejudging(engine.database, run_id)
-    judge_all(engine)
+    judge_jobs(engine)
     with engine.database.read() as session:
         job = session.scalars(select(JudgingJob).options(undefer(JudgingJob.judgement))).one()
     # The problem's own limit is 2 s.

@@ -6,6 +6,7 @@ from app.db.queries.decay_counts import decay_counts, run_summary
 from app.db.session import Database
 from app.domain.errors import NotFoundError
 from app.domain.protocol.policy import Protocol
+from app.judge.judge import JUDGE_VERSION
 from tests.fixtures.example_data import store_model, store_problem_set, store_run
 
 
@@ -30,7 +31,7 @@ def test_counts_of_a_run_made_by_hand(database: Database) -> None:
         run_id = run.id
     with database.read() as session:
         counts = decay_counts(session, run_id)
-        summary = run_summary(session, run_id)
+        summary = run_summary(session, run_id, JUDGE_VERSION)
     assert counts.solved == (2, 2, 1)
     assert counts.of == 10
     assert counts.censored == (2, 1, 0)
@@ -39,8 +40,8 @@ def test_counts_of_a_run_made_by_hand(database: Database) -> None:
     # N_0 = 10; N_1 = 10 − 2 solved − 2 censored = 6; N_2 = 6 − 2 − 1 = 3.
     assert [(p.solved, p.at_risk) for p in summary.decay.points] == [(2, 10), (2, 6), (1, 3)]
     assert summary.decay.final_accuracy.estimate == 0.5
-    assert summary.excluded == 2
-    assert summary.tokens_unknown == 0
+    assert summary.counts.excluded == 2
+    assert summary.evidence.tokens_unknown == 0
 
 
 def test_a_run_under_way_counts_up_to_its_last_verdicts(database: Database) -> None:
@@ -51,7 +52,7 @@ def test_a_run_under_way_counts_up_to_its_last_verdicts(database: Database) -> N
         run_id = store_run(session, problem_set, problems, model, trajectories, protocol=Protocol(attempts=3)).id
     with database.read() as session:
         counts = decay_counts(session, run_id)
-        summary = run_summary(session, run_id)
+        summary = run_summary(session, run_id, JUDGE_VERSION)
     assert (counts.of, counts.running, counts.waiting, counts.excluded) == (3, 2, 1, 0)
     # N_0 = 3; N_1 = 3 − 1 solved − 1 still at its second attempt = 1; nobody has three verdicts.
     assert [(p.solved, p.at_risk) for p in summary.decay.points] == [(1, 3), (0, 1)]
