@@ -325,7 +325,7 @@ def _document(summary: RunSummary) -> dict[str, Any]:
 
 _CAVEATS = {
     "weak": "{} weak verdicts: the tests ran in the program's own process",
-    "near_limit": "{} verdicts near the time limit, where a busy machine could decide; each was run again alone",
+    "near_limit": "{} verdicts near the time limit, where a busy machine could decide",
     "unsandboxed": "{} verdicts without isolation",
     "sandbox_failures": "{} executions failed for the sandbox's sake and were tried again",
     "outdated": "judging outdated: {} verdicts are by other rules than today's; see `halflife runs rejudge`",

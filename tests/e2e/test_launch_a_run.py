@@ -75,6 +75,32 @@ def test_a_run_of_the_baseline_shows_its_curve(address: str, page: Page) -> None
     )
 
 
+def test_a_run_is_judged_again(address: str, page: Page) -> None:
+    """The run of the test before: by the same rules nothing changes, in sight of whoever waits for it."""
+    page.goto(address)
+    page.get_by_role("link", name="repair-search").first.click()
+    page.get_by_role("button", name="Re-judge").click()
+    expect(page.get_by_role("heading", name="What it does to the figures")).to_be_visible(timeout=RUN_SECONDS)
+    expect(page.locator("h2").first).to_contain_text("0 verdicts of ")
+    page.get_by_role("button", name="Apply").click()
+    expect(page.get_by_role("link", name="by judge ")).to_be_visible()
+
+
+def test_a_program_is_tried(address: str, page: Page) -> None:
+    page.goto(f"{address}/problem-sets")
+    page.get_by_role("link", name="starter").first.click()
+    page.get_by_role("link", name="beacon_overlap").click()
+    page.get_by_role("link", name="buggy: common-factor").click()
+    page.get_by_role("button", name="Judge it").click()
+    # The verdict comes without a reload.
+    expect(page.locator("#verdict")).to_contain_text("Wrong answer", timeout=RUN_SECONDS)
+    expect(page.locator("#verdict")).to_contain_text("First failing case")
+    expect(page.locator("#verdict")).to_contain_text("limit by")
+    page.get_by_role("link", name="the reference").click()
+    page.get_by_role("button", name="Judge it").click()
+    expect(page.locator("#verdict")).to_contain_text("Accepted", timeout=RUN_SECONDS)
+
+
 def test_a_model_is_added_and_asked(address: str, page: Page, chat_server: ChatServer) -> None:
     page.goto(f"{address}/models")
     page.get_by_label("Name").fill("remote")

@@ -46,10 +46,12 @@ class Counting:
         self.memory_tier = tier or real.memory_tier
         self.executions: list[Execution] = []
 
-    def run(self, execution: Execution, *, cancelled: Callable[[], bool] = lambda: False) -> ExecutionOutcome:
+    def run(
+        self, execution: Execution, *, cancelled: Callable[[], bool] = lambda: False, alone: bool = False
+    ) -> ExecutionOutcome:
         self.executions.append(execution)
         self._before()
-        return self._real.run(execution, cancelled=cancelled)
+        return self._real.run(execution, cancelled=cancelled, alone=alone)
 
     def close(self) -> None:
         """Leave the real one open: it is the whole suite's."""
@@ -141,6 +143,18 @@ def test_a_program_that_ran_out_of_time_is_tried_again(database: Database, sandb
     assert kept(database) == 0
 
 
+def test_a_program_near_its_time_limit_is_tried_again(database: Database, sandbox: Sandbox) -> None:
+    counting = Counting(sandbox)
+    problem = replace(addition("a"), limits=replace(addition("a").limits, cpu_seconds=0.5))
+    # 0.4 s of the 0.5 allowed, by the program's own CPU clock: between 0.6 and 1.5 times the limit.
+    slow = Program.single("import time\nwhile time.process_time() < 0.4:\n    pass\ndef add(a, b):\n    return a + b\n")
+    for _ in range(2):
+        found = judge(database, counting, slow, problem)
+        assert (found.verdict, found.near_limit) == (Verdict.AC, True)
+    assert len(counting.executions) == 2
+    assert kept(database) == 0
+
+
 def test_an_execution_that_failed_is_not_kept(database: Database, sandbox: Sandbox) -> None:
     def fail() -> None:
         raise SandboxError("the machine is out of processes")
@@ -167,8 +181,12 @@ def test_hostile_output_comes_back_as_it_was(database: Database, sandbox: Sandbo
 
 def test_output_that_no_sandbox_escaped_comes_back_as_it_was(database: Database, sandbox: Sandbox) -> None:
     class Raw(Counting):
-        def run(self, execution: Execution, *, cancelled: Callable[[], bool] = lambda: False) -> ExecutionOutcome:
-            return replace(super().run(execution, cancelled=cancelled), stdout="\x00\ud800", stderr="\U0001f600\udfff")
+        def run(
+            self, execution: Execution, *, cancelled: Callable[[], bool] = lambda: False, alone: bool = False
+        ) -> ExecutionOutcome:
+            return replace(
+                super().run(execution, cancelled=cancelled, alone=alone), stdout="\x00\ud800", stderr="\U0001f600\udfff"
+            )
 
     counting = Raw(sandbox)
     first, again = (judge(database, counting, MINUS, addition("a")) for _ in range(2))

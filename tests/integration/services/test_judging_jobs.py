@@ -39,11 +39,13 @@ class Watched:
         self.name = real.name
         self.memory_tier = real.memory_tier
 
-    def run(self, execution: Execution, *, cancelled: Callable[[], bool] = lambda: False) -> ExecutionOutcome:
+    def run(
+        self, execution: Execution, *, cancelled: Callable[[], bool] = lambda: False, alone: bool = False
+    ) -> ExecutionOutcome:
         self._before()
         if cancelled():
             raise SandboxError("cancelled")
-        return self._real.run(execution, cancelled=cancelled)
+        return self._real.run(execution, cancelled=cancelled, alone=alone)
 
     def close(self) -> None:
         """The real one is the whole suite's."""
