@@ -38,9 +38,13 @@ def main(directory: str, group: int, executions: int) -> None:
         listener, path = _listen(directory, group)
     except (homes.Unfit, OSError) as error:
         sys.exit(f"This container cannot be a slot: {error}")
+    served = 0
+
+    def used_up() -> bool:
+        return served >= executions and time.monotonic() > started + _LEAST_SECONDS
+
     try:
-        served = 0
-        while home is not None and (served < executions or time.monotonic() < started + _LEAST_SECONDS):
+        while home is not None and not used_up():
             left = started + _MOST_SECONDS - time.monotonic()
             if not _wait(listener, left):
                 return
@@ -48,7 +52,7 @@ def main(directory: str, group: int, executions: int) -> None:
             with contextlib.suppress(ConnectionError), channel:
                 server.greet(channel, **_facts(directory, home))
                 ended = server.DONE
-                while ended == server.DONE and home is not None and served < executions:
+                while ended == server.DONE and home is not None and not used_up():
                     ended = server.serve_next(channel, home, left, listener)
                     if ended not in (server.DONE, server.HUNG_UP) or home.left_behind():
                         return
@@ -118,4 +122,5 @@ def _facts(directory: str, home: homes.Container) -> dict[str, object]:
 def _kernel_log() -> bytes:
     """What the kernel says at its start, which a container's runtime may be told by; empty where it is not shown."""
     log = ctypes.create_string_buffer(4096)
-    return log.raw[: max(0, _libc.klogctl(_READ_KERNEL_LOG, log, len(log)))]
+    length = _libc.klogctl(_READ_KERNEL_LOG, log, len(log))
+    return log.raw[: max(0, length)]
