@@ -33,10 +33,11 @@ log = logging.getLogger(__name__)
 
 
 class _Channel(filesystem.Channel):
-    """kombu's channel of message files, without its two races.
+    """kombu's channel of message files, without its races.
 
     It creates a message's file and then fills it, and creates an exchange's table and then fills it; a reader that
-    comes between finds an empty file, and its worker ends with a JSONDecodeError (kombu issue 1551).
+    comes between finds an empty file, and its worker ends with a JSONDecodeError (kombu issue 1551). It takes a
+    message by moving it to the system's temporary folder, which copies it where that is another file system.
     """
 
     def _put(self, queue: str, message: dict[str, Any], **_: Any) -> None:  # type: ignore[override]
@@ -49,6 +50,16 @@ class _Channel(filesystem.Channel):
             partial.rename(folder / name)
         except OSError as error:
             raise ChannelError(f"{name} cannot be written to {folder}: {error.strerror}") from error
+
+    def _get(self, queue: str) -> dict[str, Any]:  # type: ignore[override]
+        """Take the oldest message of `queue`. Raises Empty."""
+        folder = Path(self.data_folder_in)
+        for name in sorted(name for name in os.listdir(folder) if name.endswith(f".{queue}.msg")):
+            with contextlib.suppress(FileNotFoundError):  # another reader removed it first: it is his
+                text = (folder / name).read_text()
+                (folder / name).unlink()
+                return dict(json.loads(text))
+        raise Empty
 
     def get_table(self, exchange: str) -> list[filesystem.exchange_queue_t]:
         """Every exchange here feeds the one queue of its name, which needs no file to remember it."""
