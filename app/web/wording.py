@@ -7,7 +7,7 @@ from app.db.models import EndpointKind
 from app.db.queries.decay_counts import DecayCounts
 from app.domain.metrics.decay import MIN_POINTS, Decay, DecayStatus
 from app.domain.ports import Sampling
-from app.domain.problems import Comparison
+from app.domain.problems import Comparison, OutputComparison
 from app.domain.protocol.policy import Disclosure, History, Protocol, Start, StopOn
 
 FEEDBACK = {
@@ -21,6 +21,12 @@ COMPARISON = {
     Comparison.FLOAT: "within a tolerance",
     Comparison.UNORDERED: "in any order",
     Comparison.ANY_OF: "any of these",
+    Comparison.CHECKER: "by the tests' own checker",
+}
+OUTPUT_COMPARISON = {
+    OutputComparison.LINES: "line by line; blanks at the ends of lines do not count",
+    OutputComparison.TOKENS: "word by word",
+    OutputComparison.EXACT: "byte by byte",
 }
 EXTRACTION = {
     "fenced": "in a fenced code block",

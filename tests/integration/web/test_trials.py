@@ -2,20 +2,35 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import select
+from sqlalchemy.orm import undefer
 
 from app.config import Settings
 from app.db.models import ProblemRow
+from app.domain.codec import encode
+from app.domain.problems import (
+    Case,
+    CaseTests,
+    CommandTests,
+    Comparison,
+    OutputComparison,
+    StdinCase,
+    StdinTests,
+    SuiteTests,
+    Tests,
+)
 from app.main import create_app
 from app.services.judging_jobs import MAX_PROGRAM_BYTES
 from app.services.rejudge_run import start_rejudging
 from tests.fixtures.earlier_rules import judge_jobs, store_outdated_run
 from tests.fixtures.engine import Engine, store_problems
 from tests.integration.web.conftest import BASE_URL
+from tests.integration.web.test_pages import words
 
 FIRST_CASE_ONLY = "def add(a, b):\n    return 3 if a == 1 else a - b\n"
 """Right for the visible case (1, 2) and for (0, 0), wrong for (5, -5)."""
@@ -80,6 +95,35 @@ def test_output_is_escaped_and_cut_in_the_middle(client: TestClient, engine: Eng
     # Once, where all of it is asked for.
     assert shown.count("line 1000\n") == 1
     assert "the program does not define" in shown
+
+
+PROVIDED = CaseTests(
+    (Case(encode(([3, 1],)), encode([1, 3]), visible=True, comparison=Comparison.CHECKER),),
+    in_place=0,
+    fresh_process=True,
+    checker="def check(arguments, expected, actual):\n    return actual == expected\n",
+)
+SCRIPT = StdinTests((StdinCase("1 2\n", "3\n", visible=True),), comparison=OutputComparison.TOKENS, tolerance=0.5)
+FILES = {"test_it.py": "import solution\n"}
+
+
+@pytest.mark.parametrize(
+    ("tests", "texts"),
+    [
+        (PROVIDED, ["by the tests' own checker", "argument 0 after the call", "a process of its own", "Checker"]),
+        (SCRIPT, ["Standard input", "1 2", "word by word, numbers ± 0.5", "1 visible case, 0 hidden cases"]),
+        (SuiteTests("pytest", FILES), ["a pytest suite that imports the program", "test_it.py", "import solution"]),
+        (CommandTests(("make", "test"), "r.xml", 1, FILES), ["a command run in the program's folder: make test"]),
+    ],
+    ids=["cases", "stdin", "suite", "command"],
+)
+def test_every_style_of_tests_is_shown(client: TestClient, engine: Engine, tests: Tests, texts: list[str]) -> None:
+    with engine.database.write() as session:
+        row = session.scalars(select(ProblemRow).options(undefer(ProblemRow.definition))).one()
+        row.definition = replace(row.definition, tests=tests)
+    shown = words(client.get("/problem-sets/1/problems/1").text)
+    for text in texts:
+        assert text in shown
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import pytest
 
 from app.db.queries.decay_counts import TrajectoryGroup, count_groups
 from app.domain.metrics.decay import decay
+from app.domain.problems import Comparison, OutputComparison
 from app.domain.protocol.policy import Protocol, Start
 from app.web import wording
 
@@ -71,3 +72,8 @@ def test_shares_solved_within_k_add_up() -> None:
 def test_excluded_and_censored_counts_are_shown_even_where_they_are_zero() -> None:
     counts = count_groups([TrajectoryGroup("solved", 0, 1, 1)], attempts=1)
     assert [note.split()[:2] for note in wording.left_out(counts)] == [["0", "excluded"], ["0", "censored"]]
+
+
+def test_every_comparison_has_words() -> None:
+    assert set(wording.COMPARISON) == set(Comparison)
+    assert set(wording.OUTPUT_COMPARISON) == set(OutputComparison)
