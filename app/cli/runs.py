@@ -178,6 +178,7 @@ def rejudge(
     """
     with installation() as opened:
         rejudging_id = start_rejudging(opened.db, run_id)
+        opened.queue.wake(WorkerKind.EXECUTE, opened.settings.execute_slots)
         note(f"re-judging {rejudging_id} of run {run_id}")
         view = _judge_again(opened, run_id, rejudging_id)
         if view.failed:

@@ -129,11 +129,6 @@ def judge_job(db: Database, claim: JobClaim, judge: CachedJudge) -> None:
     persistently(lambda: _finish(db, claim, judged))
 
 
-def put_off_job(db: Database, claim: JobClaim, reason: str) -> None:
-    """Try the job again later; after MAX_TRIES failures in a row, end it with the reason."""
-    _put_off(db, claim, reason, lasting=False)
-
-
 class JudgingJobs:
     """What an execute worker does beside its steps. `perform_next` is called from several threads."""
 
@@ -152,19 +147,23 @@ class JudgingJobs:
         with self._lock:
             self._held.add(claim)
         try:
-            judge_job(self._db, claim, self._judge)
+            self._perform(claim)
         except LeaseLost:
             log.warning("lease lost", extra={"job": claim.job_id, "lease": claim.lease_number})
-        except StorageError:
-            raise
-        except Exception as error:
-            # A fault of ours must not hold a job for ever, nor end the worker.
-            log.exception("job failed", extra={"job": claim.job_id})
-            put_off_job(self._db, claim, f"internal error: {type(error).__name__}: {error}")
         finally:
             with self._lock:
                 self._held.discard(claim)
         return True
+
+    def _perform(self, claim: JobClaim) -> None:
+        try:
+            judge_job(self._db, claim, self._judge)
+        except (LeaseLost, StorageError):
+            raise
+        except Exception as error:
+            # A fault of ours must not hold a job for ever, nor end the worker.
+            log.exception("job failed", extra={"job": claim.job_id})
+            _put_off(self._db, claim, f"internal error: {type(error).__name__}: {error}", lasting=False)
 
     def renew(self) -> None:
         """Extend the leases of jobs under way."""

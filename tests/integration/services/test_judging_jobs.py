@@ -10,11 +10,15 @@ import pytest
 from sqlalchemy import delete, select, update
 from sqlalchemy.orm import undefer
 
-from app.db.models import ExecutionResult, JudgingJob, ProblemRow
+from app.adapters.queue import Queue, make_celery
+from app.config import Settings
+from app.db.models import ExecutionResult, JudgingJob, ProblemRow, RunStatus, Trajectory
 from app.db.session import Database
 from app.domain.errors import InputError, LeaseLost, NotFoundError, SandboxError
 from app.domain.ports import Execution, ExecutionOutcome, Sandbox
 from app.domain.programs import Program
+from app.domain.work import Step, WorkerKind
+from app.services.claim import Claim
 from app.services.judge_program import CachedJudge
 from app.services.judging_jobs import (
     MAX_PROGRAM_BYTES,
@@ -25,7 +29,10 @@ from app.services.judging_jobs import (
     judge_job,
     submit_trial,
 )
-from tests.fixtures.engine import Engine, store_problems
+from app.services.steps.run import run
+from app.services.steps.transitions import Wakes
+from tests.fixtures.engine import RIGHT, Engine, store_problems, store_script
+from workers.base import Worker
 
 MINUS = Program.single("def add(a, b):\n    return a - b\n")
 
@@ -165,6 +172,20 @@ def test_a_fault_of_ours_ends_neither_worker_nor_job(engine: Engine, problem: tu
     assert job_row(db, job_id).verdict == "WA"
 
 
+def test_a_fault_of_ours_in_a_job_that_was_taken_over_ends_nothing(engine: Engine, problem: tuple[int, int]) -> None:
+    db = engine.database
+    job_id = submit_trial(db, *problem, MINUS)
+
+    def taken_over() -> None:
+        make_due(db, job_id, lease_expires_at=datetime.now(UTC) - timedelta(seconds=1))
+        assert claim_job(db, 30.0) is not None
+        raise ZeroDivisionError("ours")
+
+    assert JudgingJobs(db, CachedJudge(db, Watched(engine.sandbox, taken_over)), 30.0).perform_next()
+    row = job_row(db, job_id)
+    assert (row.lease_number, row.failures, row.waiting_for) == (2, 0, None)
+
+
 def test_a_discarded_job_is_stopped(engine: Engine, problem: tuple[int, int]) -> None:
     db = engine.database
 
@@ -214,3 +235,62 @@ def test_hostile_sources_are_stored_as_they_are(engine: Engine, problem: tuple[i
     job_id = submit_trial(engine.database, *problem, program)
     with engine.database.read() as session:
         assert session.scalars(select(JudgingJob.program).where(JudgingJob.id == job_id)).one() == program.files
+
+
+def test_a_worker_judges_jobs_beside_its_steps(engine: Engine, problem: tuple[int, int]) -> None:
+    """Woken for a run alone, it does both; an idle one finds in its sweep what no message announced."""
+    db = engine.database
+    model = store_script(db, engine.home, {"default": RIGHT})
+    run_id = engine.submit(problem[0], model, attempts=1)
+    trials = [submit_trial(db, *problem, Program.single(f"# {n}\n")) for n in range(2)]
+    judge = CachedJudge(db, engine.sandbox)
+    done: list[str] = []
+
+    def step(claim: Claim) -> Wakes:
+        done.append("step")
+        return run(db, claim, judge)
+
+    (asked,) = engine.claim(WorkerKind.GENERATE)
+    engine.perform(asked)
+    worker = Worker(
+        WorkerKind.EXECUTE,
+        db,
+        Queue(make_celery(Settings(home=engine.home))),
+        {Step.RUN: step},
+        concurrency=1,
+        lease_seconds=30.0,
+        sweep_seconds=0.2,
+        jobs=JudgingJobs(db, CachedJudge(db, Watched(engine.sandbox, lambda: done.append("job"))), 30.0),
+    )
+    worker.drain()
+    assert done == ["job", "step", "job"]
+    assert engine.run_row(run_id).status == RunStatus.COMPLETED
+    assert [job_row(db, trial).verdict for trial in trials] == ["RE", "RE"]
+
+    messages = engine.home / "queue" / "messages"
+    assert list(messages.iterdir()) == []
+    submit_trial(db, *problem, MINUS)
+    worker._sweep()
+    (message,) = messages.iterdir()
+    assert ".execute." in message.name
+
+
+def test_failed_executions_of_a_run_are_counted(engine: Engine, problem: tuple[int, int]) -> None:
+    db = engine.database
+    model = store_script(db, engine.home, {"default": RIGHT})
+    run_id = engine.submit(problem[0], model, attempts=1)
+    (asked,) = engine.claim(WorkerKind.GENERATE)
+    engine.perform(asked)
+
+    def fail() -> None:
+        raise SandboxError("out of processes")
+
+    for _ in range(2):
+        (claim,) = engine.claim(WorkerKind.EXECUTE)
+        run(db, claim, CachedJudge(db, Watched(engine.sandbox, fail)))
+        with db.write() as session:
+            session.execute(update(Trajectory).values(due_at=datetime.now(UTC)))
+    engine.drain()
+    (trajectory,) = engine.trajectories(run_id)
+    # Failures in a row begin anew with a verdict; what the page counts stays.
+    assert (trajectory.outcome, trajectory.failures, trajectory.sandbox_failures) == ("solved", 0, 2)
