@@ -29,6 +29,8 @@ _ONLY_WITH = {
     "in_place": ("cases",),
     "fresh_process": ("cases",),
     "checker": ("cases",),
+    "prelude": ("cases", "asserts"),
+    "called": ("cases",),
 }
 TEST_FIELDS = (*_ONLY_WITH, *STYLES)
 CASE_FIELDS = ("arguments", "expected", "visible", "comparison", "tolerance")
@@ -66,6 +68,8 @@ def _case_tests(record: Record) -> CaseTests:
         in_place=record.index("in_place", None),
         fresh_process=record.boolean("fresh_process", False),
         checker=checker,
+        prelude=record.text("prelude", ""),
+        called=record.string("called", None),
     )
 
 
@@ -79,7 +83,12 @@ def _assert_tests(record: Record) -> AssertTests:
         asserts.fail(f"source is not valid Python: {error}")
     if check is None:
         asserts.fail("source does not define check(candidate)")
-    return AssertTests(source, asserts.text("helpers", ""), tuple(asserts.strings("visible", [])))
+    return AssertTests(
+        source,
+        asserts.text("helpers", ""),
+        tuple(asserts.strings("visible", [])),
+        prelude=record.text("prelude", ""),
+    )
 
 
 def _case(

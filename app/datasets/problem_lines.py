@@ -36,7 +36,10 @@ def read_lines(
     notes: list[str] = []
     lines: dict[str, int | None] = {}
     for record in json_lines(payload.text(data)):
-        read, note = problem(record)
+        try:
+            read, note = problem(record)
+        except RecursionError:
+            record.fail("its code is nested too deep")
         if read.key in lines:
             record.fail(f"task_id {read.key!r} was already used in line {lines[read.key]}")
         lines[read.key] = record.line

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from app.datasets import humaneval, mbpp, native
+from app.datasets import humaneval, leetcode, mbpp, native, quixbugs
 from app.domain.errors import InputError
 from app.domain.problems import ProblemSet
 
@@ -15,8 +15,10 @@ class Reader(Protocol):
 
 FORMATS: dict[str, Reader] = {
     "humaneval": humaneval.read,
+    "leetcode": leetcode.read,
     "mbpp": mbpp.read,
     "native": native.read,
+    "quixbugs": quixbugs.read,
 }
 
 

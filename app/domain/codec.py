@@ -254,8 +254,12 @@ def _build(tag: str, values: list[Any]) -> Any:
         built: Any
         if tag == "d":
             built = dict(zip(keys, values[1::2], strict=True))
+        elif tag == "S":
+            # The order a set gives its elements in hangs on how it was filled: this is how a literal is.
+            built = set()
+            built.update(frozenset(keys))
         else:
-            built = set(keys) if tag == "S" else frozenset(keys)
+            built = frozenset(keys)
     except (TypeError, RecursionError) as error:
         raise CodecError(f"not a key or set element: {error}") from error
     if len(built) != len(keys):

@@ -36,6 +36,7 @@ class Execution:
     `suite`: a suite of tests that imports the program, likewise beside it.
     `command`: a command run in the program's folder, in the candidate's own process.
 
+    `prelude`: code that runs in the candidate's process before the program, in its namespace; for calls and testers.
     `cpu_factor`: CPU time is cut at so many times its limit, so that a program near the limit is seen to end. Whoever
     asks for more than 1 holds `cpu_ms` against the limit themselves.
     """
@@ -47,6 +48,7 @@ class Execution:
     calls: tuple[str, ...] = ()
     in_place: int | None = None
     fresh_process: bool = False
+    prelude: str = ""
     inputs: tuple[str, ...] = ()
     tester: str | None = None
     suite: SuiteTests | None = None

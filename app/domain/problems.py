@@ -56,12 +56,17 @@ class CaseTests:
     `in_place`: the answer is the argument of this index after the call, and what the call returns does not count.
     `fresh_process`: each case runs in a process of its own, for programs that may keep state between calls.
     `checker`: source of `check(arguments, expected, actual)`, for cases compared by CHECKER.
+    `prelude`: code that runs in the candidate's process before the program, in its namespace; what a problem provides.
+    `called`: a function of the prelude that is called in place of the entry point, where arguments or results must be
+    converted there (nodes from lists, a list from a generator); it calls the entry point.
     """
 
     cases: tuple[Case, ...]
     in_place: int | None = None
     fresh_process: bool = False
     checker: str | None = None
+    prelude: str = ""
+    called: str | None = None
     style: Literal["cases"] = "cases"
 
 
@@ -90,11 +95,13 @@ class AssertTests:
 
     `source` defines `check(candidate)`. `helpers` is code the tests may use (a prompt's helper
     functions), never the candidate's own globals. `visible` holds asserts a model may be shown.
+    `prelude` is as in `CaseTests`.
     """
 
     source: str
     helpers: str = ""
     visible: tuple[str, ...] = ()
+    prelude: str = ""
     style: Literal["asserts"] = "asserts"
 
 

@@ -8,7 +8,7 @@ from app.domain.ports import End, ExecutionOutcome
 from app.domain.problems import AssertTests
 from app.domain.verdicts import FirstFailure, Judgement, Verdict
 from app.judge import evidence
-from app.judge.styles import Question
+from app.judge.styles import Question, check_prelude
 
 _WRONG_ANSWERS = ("assertion_failed", "unencodable_value")
 
@@ -20,6 +20,7 @@ def check(tests: AssertTests) -> None:
         raise InputError("tests: the code defines no function check(candidate)")
     if not _count_asserts(tree):
         raise InputError("tests: the code asserts nothing, so nothing could fail")
+    check_prelude(tests.prelude)
 
 
 def judge(question: Question, tests: AssertTests) -> Judgement:
@@ -31,7 +32,7 @@ def judge(question: Question, tests: AssertTests) -> Judgement:
     source = _source(tests)
     visible_total = len(tests.visible)
     in_code = _count_asserts(ast.parse(source))
-    outcome = question.run(replace(question.execution(), tester=source))
+    outcome = question.run(replace(question.execution(), tester=source, prelude=tests.prelude))
     if outcome.compile_error is not None:
         return evidence.compile_failure(outcome, total=in_code, visible_total=visible_total)
     verdict, reason, error = decide(outcome)

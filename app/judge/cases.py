@@ -12,7 +12,7 @@ from app.domain.programs import Program
 from app.domain.verdicts import FirstFailure, Judgement, Verdict
 from app.judge import evidence
 from app.judge.comparison import matches
-from app.judge.styles import Question
+from app.judge.styles import Question, check_prelude
 
 CHECKER = "check"
 """The function a checker defines: `check(arguments, expected, actual)`, true where `actual` is a right answer."""
@@ -49,6 +49,7 @@ def check(tests: CaseTests) -> None:
         if tests.in_place is not None and not 0 <= tests.in_place < len(arguments):
             raise InputError(f"tests: case {index}: there is no argument {tests.in_place} to find the answer in")
     _check_checker(tests)
+    check_prelude(tests.prelude, tests.called)
 
 
 def _check_checker(tests: CaseTests) -> None:
@@ -72,7 +73,14 @@ def judge(question: Question, tests: CaseTests) -> Judgement:
     """
     calls = tuple(case.arguments for case in tests.cases)
     outcome = question.run(
-        replace(question.execution(), calls=calls, in_place=tests.in_place, fresh_process=tests.fresh_process)
+        replace(
+            question.execution(),
+            entry_point=tests.called or question.entry_point,
+            calls=calls,
+            in_place=tests.in_place,
+            fresh_process=tests.fresh_process,
+            prelude=tests.prelude,
+        )
     )
     total = len(tests.cases)
     visible_total = sum(case.visible for case in tests.cases)

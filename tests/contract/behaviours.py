@@ -202,7 +202,7 @@ BEHAVIOURS = [
         "14",
         "reads the environment, other processes, its own source",
         "import glob, os\ndef f(x):\n"
-        "    mine = {'HOME', 'LANG', 'LC_CTYPE', 'PATH', 'PWD', 'PYTHONHASHSEED', 'PYTHONUTF8', 'HALFLIFE_TEST_PACKAGES'}\n"
+        "    mine = {'HOME', 'LANG', 'LC_CTYPE', 'PATH', 'PWD', 'PYTHONHASHSEED', 'PYTHONUTF8', 'HALFLIFE_LENT'}\n"
         "    secrets = set(os.environ) - mine\n    for p in glob.glob('/proc/[0-9]*/environ') + glob.glob('/proc/*/mem'):\n"
         "        try:\n            secrets.add(open(p).read(1)) if 'self' not in p and str(os.getpid()) not in p else 0\n"
         "        except OSError:\n            pass\n    return x if secrets or glob.glob('/home/*') else x + 1\n",

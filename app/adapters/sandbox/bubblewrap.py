@@ -11,11 +11,12 @@ from app.adapters.sandbox.launch import (
     RUNNER_FILES,
     Launcher,
     interpreter_places,
+    packages,
     runner_command,
     test_packages,
 )
 from app.adapters.sandbox.pool import RunnerPool
-from app.adapters.sandbox.runner.program import TEST_PACKAGES
+from app.adapters.sandbox.runner.program import PACKAGES, TEST_PACKAGES
 from app.domain.errors import SandboxUnavailable
 
 INSTALL_HINT = "install it with `apt-get install bubblewrap` or `dnf install bubblewrap`"
@@ -76,8 +77,9 @@ def command(channel: int) -> list[str]:
     inside_runner = _INSIDE / "adapters/sandbox/runner"
     arguments += ["--ro-bind", str(RUNNER_FILES), str(inside_runner)]
     arguments += ["--ro-bind", str(CODEC_FILE), str(_INSIDE / "domain/codec.py")]
-    for package in test_packages():
-        arguments += ["--ro-bind", str(package), f"{TEST_PACKAGES}/{package.name}"]
+    for inside, lent in ((TEST_PACKAGES, test_packages()), (PACKAGES, packages())):
+        for package in lent:
+            arguments += ["--ro-bind", str(package), f"{inside}/{package.name}"]
     arguments += ["--proc", "/proc", "--dev", "/dev", "--dir", "/tmp"]  # noqa: S108 - a mount point
     arguments += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/", "--"]
     return arguments + runner_command(inside_runner / "__main__.py", channel, "isolated")

@@ -31,9 +31,31 @@ _TEST_PACKAGES = ("pytest", "_pytest", "py", "pluggy", "iniconfig", "packaging",
 """pytest and what it imports: all of it pure Python, so that any interpreter can use it."""
 
 
+_PACKAGES = ("sortedcontainers",)
+"""What programs may import beside the standard library: what the judge of LeetCode offers, and half a dozen of its
+published solutions need."""
+
+
 def test_packages() -> list[Path]:
     """The folders and files of what a pytest suite needs, to be lent to the sandbox."""
-    found = [importlib.util.find_spec(name) for name in _TEST_PACKAGES]
+    return _places_of(_TEST_PACKAGES)
+
+
+def packages() -> list[Path]:
+    """The folders and files of what every program may import, to be lent to the sandbox."""
+    return _places_of(_PACKAGES)
+
+
+def lend_into(folder: Path) -> None:
+    """Link both into the folder, as a sandbox has them."""
+    for name, lent in (("packages", packages()), ("test-packages", test_packages())):
+        (folder / name).mkdir()
+        for place in lent:
+            (folder / name / place.name).symlink_to(place)
+
+
+def _places_of(names: tuple[str, ...]) -> list[Path]:
+    found = [importlib.util.find_spec(name) for name in names]
     origins = [Path(spec.origin) for spec in found if spec is not None and spec.origin is not None]
     return [origin.parent if origin.name == "__init__.py" else origin for origin in origins]
 

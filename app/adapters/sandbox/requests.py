@@ -31,6 +31,7 @@ def head(execution: Execution, style: Style) -> dict[str, Any]:
     return {
         "style": style,
         "files": dict(execution.program.files),
+        "prelude": execution.prelude,
         "entry_point": execution.entry_point,
         "calls": list(execution.calls),
         "in_place": execution.in_place,

@@ -1,7 +1,7 @@
 """The conversation sent to a model. `PROMPTS_VERSION` rises whenever a wording changes: it is part of comparability."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 
 from app.domain.ports import Message
@@ -91,4 +91,4 @@ def disclosed_tests(problem: Problem, policy: Protocol) -> CaseTests | None:
     if problem.tests.in_place is not None or problem.tests.checker is not None:
         return None
     shown = tuple(case for case in problem.tests.cases if case.visible or policy.disclosure is Disclosure.ALL)
-    return CaseTests(shown) if shown else None
+    return replace(problem.tests, cases=shown) if shown else None

@@ -142,12 +142,12 @@ REFUSED: dict[str, tuple[bytes, list[str], str]] = {
     "unknown format": (
         native(DOUBLE),
         ["--format", "csv"],
-        "unknown format 'csv'; known are humaneval, mbpp, native",
+        "unknown format 'csv'; known are humaneval, leetcode, mbpp, native, quixbugs",
     ),
     "no format": (
         native(DOUBLE),
         [],
-        "--format: say which format the file has, one of humaneval, mbpp, native",
+        "--format: say which format the file has, one of humaneval, leetcode, mbpp, native, quixbugs",
     ),
     "wrong encoding": (
         '{"source":\n"für"}'.encode("latin-1"),
@@ -177,7 +177,7 @@ REFUSED: dict[str, tuple[bytes, list[str], str]] = {
     "no tests": (
         native(without(DOUBLE, "cases")),
         ["--format", "native"],
-        "problem 'double': give either cases or asserts",
+        "problem 'double': give one of cases, asserts, stdin, suite, command",
     ),
     "no cases": (
         native({**DOUBLE, "cases": []}),

@@ -103,6 +103,10 @@ def test_tests_that_are_more_than_calls_stay_code_without_their_own_call() -> No
         ),
         ({"entry_point": "x", "prompt": "def other(x):\n    pass"}, "the prompt is no function with a docstring"),
         ({"given_tests": "assert double(2) == 4"}, "field 'given_tests' must be an array, not a string"),
+        (
+            {"test": f"def check(candidate):\n    assert double(2) == 1{'+1' * 2_000}\n"},
+            "its code is nested too deep",
+        ),
         ({"given_tests": ["assert double("]}, "given_tests is not valid Python"),
         ({"task_id": "Own/0"}, "task_id 'Own/0' was already used in line 1"),
     ],

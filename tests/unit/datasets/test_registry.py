@@ -1,17 +1,27 @@
 """Formats by name."""
 
+import re
+
 import pytest
 
+from app.config import ROOT
 from app.datasets.registry import FORMATS, read_problem_set
 from app.domain.errors import FormatError, InputError
 
 
 def test_unknown_formats_are_refused_with_the_known_ones() -> None:
-    with pytest.raises(InputError, match=r"^unknown format 'csv'; known are humaneval, mbpp, native$"):
+    with pytest.raises(
+        InputError, match=r"^unknown format 'csv'; known are humaneval, leetcode, mbpp, native, quixbugs$"
+    ):
         read_problem_set(b"", format="csv", name="x")
 
 
-@pytest.mark.parametrize("format_name", sorted(FORMATS))
+def test_every_format_is_documented() -> None:
+    page = (ROOT / "docs" / "problem-sets.md").read_text()
+    assert sorted(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)) == sorted(FORMATS)
+
+
+@pytest.mark.parametrize("format_name", sorted(FORMATS.keys() - {"quixbugs"}))
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
@@ -25,6 +35,6 @@ def test_unknown_formats_are_refused_with_the_known_ones() -> None:
         (b"[" * 100_000, "not valid JSON"),
     ],
 )
-def test_every_format_refuses_what_no_reader_can_use(format_name: str, data: bytes, reason: str) -> None:
+def test_every_text_format_refuses_what_no_reader_can_use(format_name: str, data: bytes, reason: str) -> None:
     with pytest.raises(FormatError, match=reason):
         read_problem_set(data, format=format_name, name="x")

@@ -89,10 +89,10 @@ def localise(sandbox: Sandbox, start: Program, task: Task) -> Spectrum | None:
 
     Raises SandboxError where the sandbox fails.
     """
-    cases = task.tests.cases[:_CASES_AT_MOST] if task.tests else ()
-    if not cases:
+    if task.tests is None or not task.tests.cases:
         return None
-    owner, _, method = task.entry_point.rpartition(".")
+    cases = task.tests.cases[:_CASES_AT_MOST]
+    owner, _, method = (task.tests.called or task.entry_point).rpartition(".")
     tracer = _TRACER.format(lines=_LINES_A_CASE, call=f"{owner}().{method}" if owner else method)
     ((path, text),) = start.files.items()
     outcome = sandbox.run(
@@ -101,6 +101,7 @@ def localise(sandbox: Sandbox, start: Program, task: Task) -> Spectrum | None:
             entry_point=_ENTRY,
             limits=Limits(cpu_seconds=_CPU_SECONDS, memory_mb=task.limits.memory_mb),
             calls=tuple(case.arguments for case in cases),
+            prelude=task.tests.prelude,
         )
     )
     observed = [_observe(case, answer) for case, answer in zip(cases, outcome.answers, strict=False)]

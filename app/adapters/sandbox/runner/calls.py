@@ -98,7 +98,7 @@ def run_command(request: dict[str, Any], control: socket.socket) -> None:
     command = list(request["command"])
     if command[0] in ("python", "python3"):
         command[0] = sys.executable
-    environment = dict(os.environ, PYTHONPATH=os.pathsep.join([root, *program.test_packages()]))
+    environment = dict(os.environ, PYTHONPATH=os.pathsep.join([root, program.TEST_PACKAGES]))
     # Only here: subprocess and what it imports would make every fork slower.
     import subprocess
 
@@ -130,7 +130,7 @@ def load(request: dict[str, Any], control: socket.socket) -> tuple[dict[str, Any
         return None
     code, files = prepared
     try:
-        namespace = program.load(code)
+        namespace = program.load(code, prelude=request["prelude"])
     except BaseException as error:  # noqa: BLE001 - SystemExit too is an end of the program's making
         raised = program.describe(error, files)
         _flush()

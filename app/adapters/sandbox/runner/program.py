@@ -12,9 +12,12 @@ from typing import Any, NamedTuple
 MODULE = "solution"
 """Name the program is imported under; never `__main__`, so that a main guard stays closed."""
 
-TEST_PACKAGES = "/halflife/test-packages"
-"""Where a sandbox has pytest and what it needs, if the variable does not say another place."""
-TEST_PACKAGES_VARIABLE = "HALFLIFE_TEST_PACKAGES"
+LENT_VARIABLE = "HALFLIFE_LENT"
+"""Where a sandbox that is none has the folders below."""
+PACKAGES = os.path.join(os.environ.get(LENT_VARIABLE, "/halflife"), "packages")
+"""What every program may import beside the standard library."""
+TEST_PACKAGES = os.path.join(os.environ.get(LENT_VARIABLE, "/halflife"), "test-packages")
+"""pytest and what it needs, for tests only."""
 MAX_REPORT = 4 * 1024 * 1024
 """Bytes of the report that a test command leaves."""
 
@@ -66,11 +69,13 @@ def main_file(files: dict[str, str]) -> str:
     return preferred if preferred in files or not files else next(iter(files))
 
 
-def load(code: types.CodeType, name: str = MODULE) -> dict[str, Any]:
-    """Run the code as the module `name` and return its globals. Whatever it raises goes through."""
+def load(code: types.CodeType, name: str = MODULE, prelude: str = "") -> dict[str, Any]:
+    """Run the prelude, then the code as the module `name`; its globals. Whatever they raise goes through."""
     module = types.ModuleType(name)
     module.__dict__["__file__"] = code.co_filename
     sys.modules[name] = module
+    if prelude:
+        exec(compile(prelude, "prelude.py", "exec", dont_inherit=True), module.__dict__)  # noqa: S102 - as below
     exec(code, module.__dict__)  # noqa: S102 - running the program is what the sandbox is for
     return module.__dict__
 
@@ -117,12 +122,6 @@ def _public_names(module: types.ModuleType) -> list[str]:
         and not isinstance(value, types.ModuleType)
         and getattr(value, "__module__", module.__name__) == module.__name__
     ]
-
-
-def test_packages() -> list[str]:
-    """Where pytest and what it needs can be imported from, for tests only; empty where there are none."""
-    place = os.environ.get(TEST_PACKAGES_VARIABLE, TEST_PACKAGES)
-    return [place] if os.path.isdir(place) else []
 
 
 def decides_equality(value: Any, sources: dict[str, str]) -> bool:

@@ -124,6 +124,8 @@ def _preload() -> None:
     site.setquit()
     site.setcopyright()
     site.sethelper()
+    if os.path.isdir(program.PACKAGES):
+        sys.path.append(program.PACKAGES)
 
 
 def _serve_one(channel: socket.socket, home: Home, await_request: Callable[[], bool]) -> None:

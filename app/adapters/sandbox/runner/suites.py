@@ -84,7 +84,7 @@ def _run_unittest(root: str, results: _Results) -> None:
 
 
 def _run_pytest(root: str, results: _Results) -> None:
-    sys.path += program.test_packages()
+    sys.path.append(program.TEST_PACKAGES)
     try:
         import pytest
     except ImportError as error:

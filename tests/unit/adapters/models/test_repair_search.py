@@ -149,6 +149,16 @@ def test_methods_and_missing_cases(sandbox: Sandbox) -> None:
     assert localise(sandbox, Program.single(text), request(text, None).task) is None
 
 
+def test_what_a_prelude_calls_in_place_of_the_entry_point(sandbox: Sandbox) -> None:
+    text = "def f(n):\n    yield n\n    yield N\n"
+    prelude = "N = 5\n\ndef listed(n):\n    return list(f(n))\n"
+    tests = CaseTests((Case(encode((1,)), encode([1, 2])),), prelude=prelude, called="listed")
+    spectrum = localise(sandbox, Program.single(text), request(text, tests).task)
+    assert spectrum is not None
+    # The lines of the program alone; the list has the right length.
+    assert (spectrum.suspicion, spectrum.symptoms) == ({2: 1.0, 3: 1.0}, frozenset({"elements"}))
+
+
 @pytest.mark.parametrize(
     ("value", "expected", "tolerance", "equal"),
     [

@@ -1,5 +1,7 @@
 """The conversation that is sent."""
 
+from dataclasses import replace
+
 import pytest
 
 from app.domain.problems import Case, CaseTests, Problem
@@ -57,6 +59,12 @@ def test_debugging_without_a_program_is_a_fault_of_ours() -> None:
 def test_local_models_see_what_feedback_could_show(disclosure: Disclosure, shown: tuple[Case, ...] | None) -> None:
     tests = disclosed_tests(PROBLEM, Protocol(disclosure=disclosure))
     assert (tests and tests.cases) == shown
+
+
+def test_disclosed_cases_run_as_all_of_them_do() -> None:
+    how = CaseTests((HIDDEN, VISIBLE), fresh_process=True, prelude="def g(x): ...", called="g")
+    disclosed = disclosed_tests(replace(PROBLEM, tests=how), Protocol(disclosure=Disclosure.VISIBLE))
+    assert disclosed == replace(how, cases=(VISIBLE,))
 
 
 def test_seeds_differ_and_repeat() -> None:
