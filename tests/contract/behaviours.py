@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.adapters.sandbox.pool import RunnerPool
+from app.adapters.sandbox.slot_container import find_slots
 from app.domain.codec import encode
 from app.domain.errors import InputError, SandboxError
 from app.domain.ports import Sandbox
@@ -379,7 +380,7 @@ def main() -> None:
 
     with ExitStack() as stack:
         homes: list[RunnerPool] = [stack.enter_context(BubblewrapSandbox(1))]
-        homes += [stack.enter_context(SlotSandbox(Path(folder))) for folder in sys.argv[1:]]
+        homes += [stack.enter_context(SlotSandbox(find_slots(Path(folder)))) for folder in sys.argv[1:]]
         print(f"{'':4}{'behaviour':64}" + "".join(f"{home.name:36}" for home in homes))
         for one in BEHAVIOURS:
             cells = []

@@ -16,7 +16,7 @@ def home(request: pytest.FixtureRequest) -> Iterator[RunnerPool]:
         with BubblewrapSandbox(1) as opened:
             yield opened
     else:
-        with SlotSandbox(request.getfixturevalue("slots").directory) as opened:
+        with SlotSandbox(request.getfixturevalue("slots").sockets()) as opened:
             yield opened
 
 

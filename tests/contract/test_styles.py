@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.adapters.sandbox import BareSandbox, BubblewrapSandbox
+from app.adapters.sandbox import BareSandbox, BubblewrapSandbox, SlotSandbox
 from app.adapters.sandbox.pool import RunnerPool
 from app.domain.codec import encode
 from app.domain.errors import InputError, SandboxError
@@ -27,9 +27,14 @@ from app.judge import Judge
 LIMITS = Limits(cpu_seconds=5.0, memory_mb=256, output_bytes=8192)
 
 
-@pytest.fixture(scope="module", params=["bubblewrap", "bare"])
+@pytest.fixture(scope="module", params=["bubblewrap", "slot", "bare"])
 def sandbox(request: pytest.FixtureRequest) -> Iterator[RunnerPool]:
-    with {"bubblewrap": BubblewrapSandbox, "bare": BareSandbox}[request.param](1) as opened:
+    kinds = {
+        "bubblewrap": lambda: BubblewrapSandbox(1),
+        "slot": lambda: SlotSandbox(request.getfixturevalue("slots").sockets()),
+        "bare": lambda: BareSandbox(1),
+    }
+    with kinds[request.param]() as opened:
         yield opened
 
 
