@@ -116,6 +116,8 @@ def test_figures_without_isolation(home: Home, tmp_path: Path) -> None:
         "solved at attempt 0, 1, …: 18, 3, 1 of 24\n"
         "E0 75.0 %, final accuracy 91.7 %, λ 0.405, R² 1.000\n"
         "495 tokens, cost 0.0007\n"
+        # 24 at attempt 0, the 6 left at attempt 1, the 3 left at attempt 2.
+        "33 verdicts without isolation\n"
     )
 
 
@@ -180,6 +182,8 @@ def test_without_waiting(home: Home) -> None:
         "model": "repair-search",
         "problem_set": "starter",
         "problem_set_version": 1,
+        "judge_version": JUDGE_VERSION,
+        "judging_outdated": False,
         "status": "running",
         "problems": 1,
         "ended": 0,
