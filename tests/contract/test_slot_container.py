@@ -279,6 +279,14 @@ def test_a_restarted_container_is_found_again(slot: SlotSandbox, slots: Slots) -
     assert works(slot)
 
 
+def test_a_worker_that_asks_for_nothing_makes_room_for_another(slot: SlotSandbox, slots: Slots) -> None:
+    assert works(slot)
+    before = started(slots)
+    with SlotSandbox(slots.sockets()) as other:
+        assert [works(one) for one in (other, slot, other, slot)] == [True] * 4
+    assert started(slots) == before
+
+
 def test_a_slot_begins_anew_after_so_many_executions(slot_image: DockerEngine) -> None:
     with running_slots(slot_image, HALFLIFE_SLOT_EXECUTIONS="3") as slots, SlotSandbox(slots.sockets()) as sandbox:
         before = started(slots)
