@@ -101,7 +101,9 @@ _TAKE = (
     .where(Trajectory.id == bindparam("trajectory"))
     .values(lease_number=bindparam("lease"), lease_expires_at=bindparam("expires"), waiting_for=None)
 )
-_SERVED = update(Run).where(Run.id == bindparam("run")).values(last_claimed_at=bindparam("now"))
+_SERVED = (
+    update(Run).where(Run.id == bindparam("run")).values(last_claimed_at=bindparam("now"), revision=Run.revision + 1)
+)
 _HELD_BY = (
     select(
         Trajectory.id,

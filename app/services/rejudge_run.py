@@ -109,6 +109,9 @@ def apply_rejudging(db: Database, run_id: int, rejudging_id: int) -> None:
                     update(Trajectory).where(Trajectory.id == plan.trajectory_id).values(**asdict(plan.after))
                 )
         run.judge_version = row.judge_version
+        run.trajectories_solved += sum(
+            (plan.after.solved_at is not None) - (plan.before.solved_at is not None) for plan in plans
+        )
         _close(session, row, RejudgingStatus.APPLIED)
 
 

@@ -26,6 +26,7 @@ _BOOK = (
         cost_reserved=Run.cost_reserved + bindparam("cost_to_reserve"),
         tokens_spent=Run.tokens_spent + bindparam("tokens_to_spend"),
         cost_spent=Run.cost_spent + bindparam("cost_to_spend"),  # an unknown cost makes the sum unknown
+        revision=Run.revision + 1,
     )
 )
 _CLOSE = (

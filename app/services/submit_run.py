@@ -33,6 +33,7 @@ class RunRequest:
     budget_tokens: int | None = None
     budget_cost: float | None = None
     max_in_flight: int = DEFAULT_IN_FLIGHT
+    dry_run: bool = False
 
 
 def submit_run(db: Database, request: RunRequest) -> int:
@@ -62,6 +63,7 @@ def submit_run(db: Database, request: RunRequest) -> int:
         )
         chosen = _choose(list(rows.unique()), request.problems, problem_set.name)
         _refuse_projects(chosen)
+        now = datetime.now(UTC)
         run = Run(
             problem_set_id=problem_set.id,
             endpoint_id=endpoint.id,
@@ -70,7 +72,9 @@ def submit_run(db: Database, request: RunRequest) -> int:
             judge_version=JUDGE_VERSION,
             subset=None if request.problems is None else [row.key for row in chosen],
             status=RunStatus.RUNNING,
-            created_at=datetime.now(UTC),
+            created_at=now,
+            active_since=now,
+            dry_run=request.dry_run,
             trajectories_total=0,
             max_in_flight=request.max_in_flight,
             budget_tokens=request.budget_tokens,

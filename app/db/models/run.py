@@ -26,6 +26,9 @@ class Run(Base):
 
     `tokens_reserved` and `cost_reserved` are the worst case of requests under way; reserved + spent never
     exceeds the budget. `cost_spent` is None as soon as a price or a token count is unknown.
+
+    `revision` rises in every transaction that changes what the run's page shows while it is under way.
+    `active_seconds` is the time it ran up to its last stop; `active_since` is set while it runs.
     """
 
     __tablename__ = "runs"
@@ -44,6 +47,12 @@ class Run(Base):
     finished_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     trajectories_total: Mapped[int]
     trajectories_ended: Mapped[int] = mapped_column(default=0)
+    trajectories_solved: Mapped[int] = mapped_column(default=0)
+    dry_run: Mapped[bool] = mapped_column(default=False)
+    """A try of one problem before the run itself: on no board."""
+    revision: Mapped[int] = mapped_column(BigInteger, default=0)
+    active_seconds: Mapped[float] = mapped_column(default=0.0)
+    active_since: Mapped[datetime | None] = mapped_column(UtcDateTime)
     max_in_flight: Mapped[int]
     budget_tokens: Mapped[int | None] = mapped_column(BigInteger)
     budget_cost: Mapped[float | None]

@@ -14,6 +14,8 @@ MAX_CPU_SECONDS = 300
 MIN_MEMORY_MB = 32
 """An interpreter alone needs about 10."""
 MAX_MEMORY_MB = 65_536
+MAX_SYSTEM_PROMPT = 20_000
+"""Characters. It is sent with every request."""
 
 
 class Start(StrEnum):
@@ -52,7 +54,8 @@ class Protocol:
     """How a run proceeds. Every field is recorded with the run and checked when runs are compared.
 
     `cpu_seconds` and `memory_mb` stand in for each problem's own limits; None leaves those in force. `seed` is sent
-    to the endpoint (mixed with problem and attempt) and breaks ties in local models.
+    to the endpoint (mixed with problem and attempt) and breaks ties in local models. `system_prompt` stands in for the
+    one of `app.domain.protocol.prompts`.
     """
 
     start: Start = Start.GENERATE
@@ -63,6 +66,7 @@ class Protocol:
     cpu_seconds: float | None = None
     memory_mb: int | None = None
     seed: int = 0
+    system_prompt: str | None = None
 
     def __post_init__(self) -> None:
         if not 1 <= self.attempts <= MAX_ATTEMPTS:
@@ -73,7 +77,18 @@ class Protocol:
             raise InputError(
                 f"memory limit: must be between {MIN_MEMORY_MB} and {MAX_MEMORY_MB} MB, not {self.memory_mb}"
             )
+        if self.system_prompt is not None:
+            _check_system_prompt(self.system_prompt)
 
     def limits(self, own: Limits) -> Limits:
         """The limits in force for a problem whose own are `own`."""
         return replace(own, cpu_seconds=self.cpu_seconds or own.cpu_seconds, memory_mb=self.memory_mb or own.memory_mb)
+
+
+def _check_system_prompt(text: str) -> None:
+    if not text.strip():
+        raise InputError("system prompt: must not be blank; leave it out for the usual one")
+    if len(text) > MAX_SYSTEM_PROMPT:
+        raise InputError(f"system prompt: must have at most {MAX_SYSTEM_PROMPT:,} characters, not {len(text):,}")
+    if any(not character.isprintable() and character not in "\n\t" for character in text):
+        raise InputError("system prompt: must not hold control characters")

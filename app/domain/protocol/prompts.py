@@ -21,6 +21,26 @@ SYSTEM_SCRIPT = (
 )
 
 
+def prompts_name(version: int, policy: Protocol) -> str:
+    """What a run's prompts are called: their version, and a hash of the system prompt where it is the run's own.
+
+    Examples
+    --------
+    >>> prompts_name(1, Protocol())
+    'version 1'
+    >>> prompts_name(1, Protocol(system_prompt="Be brief."))
+    'version 1, own system prompt 213c22ed'
+    """
+    if policy.system_prompt is None:
+        return f"version {version}"
+    return f"version {version}, own system prompt {sha256(policy.system_prompt.encode()).hexdigest()[:8]}"
+
+
+def system_prompt(problem: Problem, policy: Protocol) -> str:
+    """The run's own, or the one that says what kind of program the problem asks for."""
+    return policy.system_prompt or (SYSTEM_SCRIPT if isinstance(problem.tests, StdinTests) else SYSTEM)
+
+
 @dataclass(frozen=True, slots=True)
 class Exchange:
     """A reply of the current segment and the feedback it earned."""
@@ -67,8 +87,7 @@ def conversation(
         Replies and feedback since the last fresh start, oldest first. With history `last` only the newest is sent.
     """
     kept = exchanges if policy.history is History.FULL else exchanges[-1:]
-    system = SYSTEM_SCRIPT if isinstance(problem.tests, StdinTests) else SYSTEM
-    messages = [Message("system", system), Message("user", task_prompt(problem, policy, start))]
+    messages = [Message("system", system_prompt(problem, policy)), Message("user", task_prompt(problem, policy, start))]
     for exchange in kept:
         messages.append(Message("assistant", exchange.reply))
         messages.append(Message("user", exchange.feedback))

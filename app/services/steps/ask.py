@@ -89,7 +89,7 @@ def _commit_request(
         except BudgetExceeded as exceeded:
             if exceeded.may_free:
                 reason = "the budget: requests under way have reserved what is left of it"
-                put_off(connection, held.trajectory_id, 1.0, reason)
+                put_off(connection, held, 1.0, reason)
             else:
                 reason = "the budget does not cover another request"
                 end(connection, held.trajectory_id, held.run_id, TrajectoryOutcome.BUDGET, reason)
@@ -173,16 +173,16 @@ def _model_failed(
             if failure.this_request_only:
                 end(connection, trajectory, run, TrajectoryOutcome.INFRASTRUCTURE, str(failure), failures=failures)
             else:
-                put_off(connection, trajectory, 0.0, None, failures=failures)
+                put_off(connection, held, 0.0, None, failures=failures)
                 pause(connection, held, str(failure))
         elif failures < MAX_TRIES:
             delay = backoff(failures, failure.retry_after)
-            put_off(connection, trajectory, delay, f"the model: {failure}", failures=failures)
+            put_off(connection, held, delay, f"the model: {failure}", failures=failures)
         elif _answered_since_first_failure(connection, held, request_id):
             reason = f"after {MAX_TRIES} tries: {failure}"
             end(connection, trajectory, run, TrajectoryOutcome.INFRASTRUCTURE, reason, failures=failures)
         else:
-            put_off(connection, trajectory, 0.0, None, failures=0)
+            put_off(connection, held, 0.0, None, failures=0)
             pause(connection, held, f"the model did not answer in {MAX_TRIES} tries: {failure}")
         return ()
 

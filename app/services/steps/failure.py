@@ -24,5 +24,5 @@ def put_off_failed(db: Database, claim: Claim, reason: str, *, sandbox: bool = F
             return end(
                 connection, held.trajectory_id, held.run_id, TrajectoryOutcome.INFRASTRUCTURE, given_up, **counted
             )
-        put_off(connection, held.trajectory_id, backoff(held.failures + 1, None), reason, **counted)
+        put_off(connection, held, backoff(held.failures + 1, None), reason, **counted)
         return ()

@@ -17,7 +17,7 @@ from app.services.claim import Claim, fenced
 from app.services.judge_program import CachedJudge
 from app.services.steps.failure import put_off_failed
 from app.services.steps.situation import read_situation
-from app.services.steps.transitions import Wakes, proceed
+from app.services.steps.transitions import Wakes, proceed, set_run
 
 _TEXTS = {"first_failure", "stdout", "stderr"}
 _KEPT = [field.name for field in fields(Judgement) if field.name not in _TEXTS]
@@ -65,6 +65,7 @@ def run(db: Database, claim: Claim, judge: CachedJudge) -> Wakes:
             held = fenced(connection, claim)
             store_judgement(connection, attempt.id, judgement, told)
             judged.keep(connection)
+            set_run(connection, held.run_id)
             return proceed(connection, held, [*situation.records[:-1], record], situation)
 
     return persistently(commit)

@@ -21,13 +21,18 @@ MAX_BACKOFF_SECONDS = 600.0
 
 # Made once: building a statement anew takes longer than running it. The first two set the columns they are given.
 _SET_TRAJECTORY = update(Trajectory).where(Trajectory.id == bindparam("of"))
-_SET_RUN = update(Run).where(Run.id == bindparam("of"))
+_SET_RUN = update(Run).where(Run.id == bindparam("of")).values(revision=Run.revision + 1)
 _COUNT_ENDED = (
     update(Run)
     .where(Run.id == bindparam("of"))
-    .values(trajectories_ended=Run.trajectories_ended + 1)
+    .values(
+        trajectories_ended=Run.trajectories_ended + 1,
+        trajectories_solved=Run.trajectories_solved + bindparam("solved"),
+        revision=Run.revision + 1,
+    )
     .returning(Run.trajectories_ended == Run.trajectories_total, Run.status)
 )
+_CLOCK = select(Run.active_seconds, Run.active_since).where(Run.id == bindparam("of"))
 _NOT_BEGUN = (
     select(Trajectory.worker)
     .where(Trajectory.run_id == bindparam("of"), Trajectory.lease_number == 0, Trajectory.outcome.is_(None))
@@ -74,12 +79,13 @@ def end(
     """
     nothing_due = {"step": None, "worker": None, "due_at": None, "lease_expires_at": None, "waiting_for": None}
     set_trajectory(connection, trajectory_id, outcome=outcome.value, outcome_reason=reason, **nothing_due, **values)
-    was_last, status = connection.execute(_COUNT_ENDED, {"of": run_id}).one()
+    solved = outcome is TrajectoryOutcome.SOLVED
+    was_last, status = connection.execute(_COUNT_ENDED, {"of": run_id, "solved": int(solved)}).one()
     if was_last:
         completed = (
             {} if status == RunStatus.CANCELLED else {"status": RunStatus.COMPLETED.value, "status_reason": None}
         )
-        set_run(connection, run_id, finished_at=datetime.now(UTC), **completed)
+        set_run(connection, run_id, finished_at=datetime.now(UTC), **completed, **stopped_clock(connection, run_id))
         return ()
     worker = connection.scalar(_NOT_BEGUN, {"of": run_id})
     return () if worker is None else (WorkerKind(worker),)
@@ -92,16 +98,33 @@ def backoff(failures: int, retry_after: float | None) -> float:
     return BACKOFF_SECONDS[min(failures, len(BACKOFF_SECONDS)) - 1]
 
 
-def put_off(connection: Connection, trajectory_id: int, seconds: float, waiting_for: str | None, **values: Any) -> None:
+def put_off(connection: Connection, held: Held, seconds: float, waiting_for: str | None, **values: Any) -> None:
     """Give the step back, due again in `seconds`. `values`: columns to set with it."""
     due_at = datetime.now(UTC) + timedelta(seconds=seconds)
-    set_trajectory(connection, trajectory_id, due_at=due_at, lease_expires_at=None, waiting_for=waiting_for, **values)
+    set_trajectory(
+        connection, held.trajectory_id, due_at=due_at, lease_expires_at=None, waiting_for=waiting_for, **values
+    )
+    set_run(connection, held.run_id)
 
 
 def pause(connection: Connection, held: Held, reason: str) -> None:
     """Stop handing out steps of a running run until a person resumes it."""
     if held.run_status == RunStatus.RUNNING:
-        set_run(connection, held.run_id, status=RunStatus.PAUSED.value, status_reason=reason)
+        set_run(
+            connection,
+            held.run_id,
+            status=RunStatus.PAUSED.value,
+            status_reason=reason,
+            **stopped_clock(connection, held.run_id),
+        )
+
+
+def stopped_clock(connection: Connection, run_id: int) -> dict[str, Any]:
+    """Columns of a run (locked by the caller) that stop its clock; none where it stands still already."""
+    seconds, since = connection.execute(_CLOCK, {"of": run_id}).one()
+    if since is None:
+        return {}
+    return {"active_seconds": seconds + (datetime.now(UTC) - since).total_seconds(), "active_since": None}
 
 
 def set_trajectory(connection: Connection, trajectory_id: int, **values: Any) -> None:
@@ -110,5 +133,5 @@ def set_trajectory(connection: Connection, trajectory_id: int, **values: Any) ->
 
 
 def set_run(connection: Connection, run_id: int, **values: Any) -> None:
-    """Set columns of a run."""
+    """Set columns of a run; without any, note only that something about it has changed."""
     connection.execute(_SET_RUN, {"of": run_id, **values})
