@@ -3,15 +3,15 @@
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Protocol
 
 from app.adapters.queue import Queue
 from app.db.session import Database
 from app.domain.errors import LeaseLost, StorageError
 from app.domain.work import Step, WorkerKind
 from app.services.claim import Claim, claim_due, renew
-from app.services.judging_jobs import JudgingJobs
 from app.services.steps.failure import put_off_failed
 from app.services.steps.transitions import Wakes
 from app.services.sweep import sweep
@@ -31,10 +31,26 @@ def current_worker(kind: WorkerKind) -> "Worker":
     return _installed[kind]
 
 
+class Jobs(Protocol):
+    """What a worker does beside its steps: each claimed from the database, leased and done once."""
+
+    def perform_next(self) -> bool:
+        """Do one that is due; False where none is. Raises StorageError."""
+        ...
+
+    def renew(self) -> None:
+        """Extend the leases of those under way."""
+        ...
+
+    def due(self) -> int:
+        """How many are due."""
+        ...
+
+
 class Worker:
     """One worker process: `concurrency` threads draining due steps, and one that renews leases and sweeps.
 
-    `steps` maps each step this kind performs to what performs it; `jobs` are the programs judged beside them.
+    `steps` maps each step this kind performs to what performs it; `jobs` are what it does beside them.
     """
 
     def __init__(
@@ -47,7 +63,7 @@ class Worker:
         concurrency: int,
         lease_seconds: float,
         sweep_seconds: float,
-        jobs: JudgingJobs | None = None,
+        jobs: Sequence[Jobs] = (),
     ) -> None:
         self.kind = kind
         self.concurrency = concurrency
@@ -71,6 +87,11 @@ class Worker:
         for thread in self._threads:
             thread.start()
 
+    @property
+    def stopping(self) -> bool:
+        """Whether it takes no further steps."""
+        return self._stopping.is_set()
+
     def stop(self) -> None:
         """Take no further steps; those under way go on."""
         self._stopping.set()
@@ -90,9 +111,9 @@ class Worker:
                 self._draining -= 1
 
     def _perform_next(self) -> bool:
-        # One of each in turn: neither a large run nor a large re-judging keeps the other waiting.
-        judged = self._jobs is not None and self._jobs.perform_next()
-        return self._perform_step() or judged
+        # One of each in turn: neither a large run nor a large re-judging keeps the others waiting.
+        done = [jobs.perform_next() for jobs in self._jobs]
+        return self._perform_step() or any(done)
 
     def _perform_step(self) -> bool:
         claims = claim_due(self._db, self.kind, 1, self._lease_seconds)
@@ -146,15 +167,13 @@ class Worker:
         with self._lock:
             held = list(self._held)
         renew(self._db, held, self._lease_seconds)
-        if self._jobs is not None:
-            self._jobs.renew()
+        for jobs in self._jobs:
+            jobs.renew()
 
     def _sweep(self) -> None:
         if self._stopping.is_set():
             return
-        due = sweep(self._db, self.kind)
-        if self._jobs is not None:
-            due += self._jobs.due()
+        due = sweep(self._db, self.kind) + sum(jobs.due() for jobs in self._jobs)
         with self._lock:
             idle = self.concurrency - self._draining
         self._queue.wake(self.kind, max(0, min(due, idle)))

@@ -9,18 +9,21 @@ from app.adapters.queue import Queue, make_celery
 from app.adapters.sandbox.opening import open_sandbox
 from app.adapters.vault import Vault
 from app.config import Settings
-from app.db.models import EndpointKind, ModelEndpoint
+from app.db.models import EndpointKind, ModelEndpoint, ModelTest, ProblemImport
 from app.db.session import Database
 from app.domain.errors import ModelRejected
 from app.domain.ports import Model, Sandbox
 from app.domain.work import Step, WorkerKind
+from app.services.chores import Chores
 from app.services.claim import Claim
 from app.services.judge_program import CachedJudge
 from app.services.judging_jobs import JudgingJobs
 from app.services.steps.ask import ask
 from app.services.steps.run import run
 from app.services.steps.transitions import Wakes
-from workers.base import Worker
+from app.services.try_model import perform_model_test
+from app.services.upload_problem_set import perform_import
+from workers.base import Jobs, Worker
 
 
 def build(kind: WorkerKind, settings: Settings) -> tuple[Worker, Callable[[], None]]:
@@ -30,15 +33,29 @@ def build(kind: WorkerKind, settings: Settings) -> tuple[Worker, Callable[[], No
     """
     db = Database(settings.database)
     queue = Queue(make_celery(settings))
-    jobs = None
+    jobs: list[Jobs]
     if kind is WorkerKind.GENERATE:
         models = RemoteModels(Vault.of(settings.home, settings.secret_key))
         steps: Mapping[Step, Callable[[Claim], Wakes]] = {Step.ASK: lambda claim: ask(db, claim, models.model_for)}
-        concurrency, close = settings.generate_threads, db.close
+        tests = Chores(
+            db,
+            ModelTest,
+            lambda claim: perform_model_test(db, claim, models.model_for),
+            tries=1,  # a request that was lost may have been billed
+            lease_seconds=settings.lease_seconds,
+        )
+        jobs, concurrency, close = [tests], settings.generate_threads, db.close
     else:
         sandbox = open_sandbox(settings)
         judge = CachedJudge(db, sandbox)
-        jobs = JudgingJobs(db, judge, settings.lease_seconds)
+        imports = Chores(
+            db,
+            ProblemImport,
+            lambda claim: perform_import(db, claim, sandbox, slots=sandbox.slots, stopping=lambda: worker.stopping),
+            tries=3,  # a file that ends every worker that reads it must not do so for ever
+            lease_seconds=settings.lease_seconds,
+        )
+        jobs = [JudgingJobs(db, judge, settings.lease_seconds), imports]
         local = _local_models(sandbox)
         steps = {
             Step.ASK: lambda claim: ask(db, claim, local),
@@ -64,20 +81,22 @@ def build(kind: WorkerKind, settings: Settings) -> tuple[Worker, Callable[[], No
 
 
 class RemoteModels:
-    """Clients by endpoint, made once: a client keeps its connections open."""
+    """Clients by endpoint and key, made once: a client remembers what its endpoint does not accept."""
 
     def __init__(self, vault: Vault) -> None:
         self._vault = vault
-        self._clients: dict[int, Model] = {}
+        self._clients: dict[int, tuple[bytes | None, Model]] = {}
 
     def model_for(self, endpoint: ModelEndpoint) -> Model:
         """The client of `endpoint`.
 
         Raises ModelRejected where its stored key cannot be read.
         """
-        if endpoint.id not in self._clients:
-            self._clients[endpoint.id] = self._connect(endpoint)
-        return self._clients[endpoint.id]
+        asked_with, client = self._clients.get(endpoint.id, (None, None))
+        if client is None or asked_with != endpoint.api_key:  # the key of an endpoint can be replaced
+            client = self._connect(endpoint)
+            self._clients[endpoint.id] = endpoint.api_key, client
+        return client
 
     def _connect(self, endpoint: ModelEndpoint) -> Model:
         if endpoint.kind == EndpointKind.SCRIPTED:

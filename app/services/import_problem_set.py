@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pydantic import TypeAdapter
 from sqlalchemy import func, select
 from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
 
 from app.db.models import BuggyProgramRow, ProblemRow, ProblemSetRow
 from app.db.session import Database
@@ -55,12 +56,14 @@ def import_problem_set(
     *,
     slots: int,
     progress: Callable[[int, int], None],
+    stored: Callable[[Session, ImportReport], None] = lambda _session, _report: None,
 ) -> ImportReport:
     """Validate a set in the sandbox and store what is sound as a version of its name.
 
     A problem is sound when its reference is accepted; a buggy program when it is not accepted.
     The same content under the same name is stored once. `slots` problems are tried at a time;
-    `progress` is told how many of how many are done.
+    `progress` is told how many of how many are done, and may raise to end the import. `stored` is called in the
+    transaction that stores the set; it must be safe to repeat.
 
     Raises InputError where no problem is sound or the set has no proper name, SandboxError where validation could
     not be carried out.
@@ -68,28 +71,32 @@ def import_problem_set(
     if not problem_set.name.strip():
         raise InputError("name: give the problem set a name")
     for text in (problem_set.name, problem_set.licence, problem_set.source):
-        if not _storable(text):
+        if not storable(text):
             raise InputError(f"name, licence, source: {text!r} holds a character that cannot be stored")
     judge = Judge(sandbox)
     sound: list[Problem] = []
     weak: list[str] = []
     rejected: list[Rejection] = []
     with ThreadPoolExecutor(slots) as pool:
-        for done, checked in enumerate(pool.map(lambda p: _validate(judge, p), problem_set.problems), start=1):
-            rejected += checked.rejected
-            if checked.problem is not None:
-                sound.append(checked.problem)
-                if checked.weak:
-                    weak.append(checked.problem.key)
-            progress(done, len(problem_set.problems))
+        try:
+            for done, checked in enumerate(pool.map(lambda p: _validate(judge, p), problem_set.problems), start=1):
+                rejected += checked.rejected
+                if checked.problem is not None:
+                    sound.append(checked.problem)
+                    if checked.weak:
+                        weak.append(checked.problem.key)
+                progress(done, len(problem_set.problems))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)  # or leaving the block would try all the others first
+            raise
     if not sound:
         reasons = "; ".join(f"{r.key}: {r.reason}" for r in rejected[:3])
         raise InputError(f"no problem of {problem_set.name} is sound ({reasons})")
     try:
-        return _store(db, problem_set, sound, tuple(weak), tuple(rejected))
+        return _store(db, problem_set, sound, tuple(weak), tuple(rejected), stored)
     except IntegrityError:
         # Another import took this version meanwhile, which is stored by now.
-        return _store(db, problem_set, sound, tuple(weak), tuple(rejected))
+        return _store(db, problem_set, sound, tuple(weak), tuple(rejected), stored)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,11 +133,11 @@ def _storable_problem(problem: Problem) -> bool:
     except ValueError:  # PydanticSerializationError, which only pydantic's inner package exports
         return False
     keys = (problem.key, problem.title, problem.difficulty or "", *(buggy.key for buggy in problem.buggy_programs))
-    return all(map(_storable, keys))
+    return all(map(storable, keys))
 
 
-def _storable(text: str) -> bool:
-    """PostgreSQL takes no NUL in text, and neither database takes lone surrogates."""
+def storable(text: str) -> bool:
+    """Whether a text column takes it: PostgreSQL takes no NUL in text, and neither database takes lone surrogates."""
     return "\0" not in text and text.encode("utf-8", "replace").decode("utf-8") == text
 
 
@@ -160,6 +167,7 @@ def _store(
     problems: Sequence[Problem],
     weak: tuple[str, ...],
     rejected: tuple[Rejection, ...],
+    stored: Callable[[Session, ImportReport], None],
 ) -> ImportReport:
     content_hash = _content_hash(problems)
     report = {"notes": list(problem_set.notes), "weak": list(weak), "rejected": [asdict(r) for r in rejected]}
@@ -183,7 +191,7 @@ def _store(
             )
             session.add(row)
             session.flush()
-        return ImportReport(
+        outcome = ImportReport(
             problem_set_id=row.id,
             name=row.name,
             version=row.version,
@@ -195,6 +203,8 @@ def _store(
             rejected=rejected,
             notes=problem_set.notes,
         )
+        stored(session, outcome)
+        return outcome
 
 
 def _problem_row(position: int, problem: Problem) -> ProblemRow:

@@ -3,6 +3,7 @@
 from app.db.base import Base
 from app.db.models.attempt import Attempt, ModelRequestRow, RequestState, Transcript
 from app.db.models.bug_score import BugScore
+from app.db.models.chore import Chore, ModelTest, ProblemImport
 from app.db.models.execution_result import ExecutionResult
 from app.db.models.judging import JobPurpose, JudgingJob, Rejudging, RejudgingStatus, SupersededJudgement
 from app.db.models.model_endpoint import EndpointKind, ModelEndpoint
@@ -16,12 +17,15 @@ __all__ = [
     "Base",
     "BugScore",
     "BuggyProgramRow",
+    "Chore",
     "EndpointKind",
     "ExecutionResult",
     "JobPurpose",
     "JudgingJob",
     "ModelEndpoint",
     "ModelRequestRow",
+    "ModelTest",
+    "ProblemImport",
     "ProblemRow",
     "ProblemSetRow",
     "Rejudging",

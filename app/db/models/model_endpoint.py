@@ -44,3 +44,5 @@ class ModelEndpoint(Base):
     key_hint: Mapped[str | None]
     script: Mapped[dict[str, Any] | None] = mapped_column(Json, deferred=True)
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    archived_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    """Since when it is offered to new runs no more."""

@@ -260,7 +260,7 @@ def test_a_worker_judges_jobs_beside_its_steps(engine: Engine, problem: tuple[in
         concurrency=1,
         lease_seconds=30.0,
         sweep_seconds=0.2,
-        jobs=JudgingJobs(db, CachedJudge(db, Watched(engine.sandbox, lambda: done.append("job"))), 30.0),
+        jobs=[JudgingJobs(db, CachedJudge(db, Watched(engine.sandbox, lambda: done.append("job"))), 30.0)],
     )
     worker.drain()
     assert done == ["job", "step", "job"]

@@ -1,0 +1,134 @@
+"""Chores: claimed from their table, leased, fenced, and done once. A wake-up for workers announces them too."""
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Generic, TypeVar
+
+from sqlalchemy import bindparam, func, or_, select, tuple_, update
+from sqlalchemy.orm import Session
+
+from app.db.base import UtcDateTime
+from app.db.models import Chore
+from app.db.session import Database
+from app.domain.errors import LeaseLost, StorageError
+
+Row = TypeVar("Row", bound=Chore)
+
+log = logging.getLogger(__name__)
+
+_NOW = bindparam("now", type_=UtcDateTime())
+
+
+@dataclass(frozen=True, slots=True)
+class ChoreClaim:
+    """A chore held by this worker until its lease runs out."""
+
+    id: int
+    lease_number: int
+
+
+class Chores(Generic[Row]):
+    """The chores of one table, for a worker to do beside its steps. `perform_next` is called from several threads.
+
+    `perform` does a claimed one and finishes it under its lease. One whose workers died `tries` times is given up.
+    """
+
+    def __init__(
+        self, db: Database, table: type[Row], perform: Callable[[ChoreClaim], None], *, tries: int, lease_seconds: float
+    ) -> None:
+        self._db = db
+        self._table = table
+        self._perform = perform
+        self._tries = tries
+        self._lease_seconds = lease_seconds
+        self._held: set[ChoreClaim] = set()
+        self._lock = threading.Lock()
+        free = or_(table.lease_expires_at.is_(None), table.lease_expires_at <= _NOW)
+        is_due = (table.due_at <= _NOW) & free
+        # Made once: workers ask at every step of a run, and building a statement takes longer than running it.
+        self._count = select(func.count()).select_from(table).where(is_due)
+        self._next = (
+            select(table).where(is_due).order_by(table.due_at, table.id).limit(1).with_for_update(skip_locked=True)
+        )
+
+    def perform_next(self) -> bool:
+        """Claim and do one due chore; False where none is due. Raises StorageError."""
+        claim = self._claim()
+        if claim is None:
+            return False
+        with self._lock:
+            self._held.add(claim)
+        try:
+            self._attempt(claim)
+        except LeaseLost:
+            log.warning("lease lost", extra={"chore": claim.id, "table": self._table.__tablename__})
+        finally:
+            with self._lock:
+                self._held.discard(claim)
+        return True
+
+    def _attempt(self, claim: ChoreClaim) -> None:
+        try:
+            self._perform(claim)
+        except (LeaseLost, StorageError):
+            raise
+        except Exception as error:
+            # A fault of ours must not hold a chore for ever, nor end the worker.
+            log.exception("chore failed", extra={"chore": claim.id, "table": self._table.__tablename__})
+            with self._db.write() as session:
+                chore = held_chore(session, self._table, claim)
+                chore.finish(f"internal error: {type(error).__name__}: {error}")
+
+    def _claim(self) -> ChoreClaim | None:
+        # They mostly find nothing, and must not queue for the write lock.
+        if not self.due():
+            return None
+        now = datetime.now(UTC)
+        with self._db.write() as session:
+            chore = session.scalar(self._next, {"now": now})
+            if chore is None:
+                return None
+            if chore.lease_number == self._tries:
+                chore.finish("its worker ended while it was under way")
+                return None
+            chore.lease_number += 1
+            chore.lease_expires_at = now + timedelta(seconds=self._lease_seconds)
+            return ChoreClaim(chore.id, chore.lease_number)
+
+    def renew(self) -> None:
+        """Extend the leases of chores under way."""
+        with self._lock:
+            held = [(claim.id, claim.lease_number) for claim in self._held]
+        if not held:
+            return
+        table = self._table
+        with self._db.write() as session:
+            session.execute(
+                update(table)
+                .where(tuple_(table.id, table.lease_number).in_(held), table.lease_expires_at.is_not(None))
+                .values(lease_expires_at=datetime.now(UTC) + timedelta(seconds=self._lease_seconds))
+                .execution_options(synchronize_session=False)
+            )
+
+    def due(self) -> int:
+        """How many chores are due: what the sweep wakes workers for."""
+        with self._db.query() as connection:
+            return connection.scalar(self._count, {"now": datetime.now(UTC)}) or 0
+
+
+def held_chore(session: Session, table: type[Row], claim: ChoreClaim) -> Row:
+    """The claimed chore, locked for this transaction.
+
+    Raises LeaseLost where it was claimed anew or finished meanwhile: nothing may be written then.
+    """
+    chore = session.scalar(
+        select(table)
+        .where(table.id == claim.id, table.lease_number == claim.lease_number, table.lease_expires_at.is_not(None))
+        .with_for_update()
+    )
+    if chore is None:
+        raise LeaseLost(f"lease {claim.lease_number} of {table.__tablename__} {claim.id} is no longer held")
+    return chore
