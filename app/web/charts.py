@@ -55,7 +55,7 @@ def _decay_figure(index: Decay, policy: Protocol, palette: Palette) -> go.Figure
     annotations = [_axis_title(palette)]
     if index.lambda_ is not None and index.intercept is not None:
         traces.insert(0, _fit(index.intercept, index.lambda_, last, palette))
-        for attempt, name in _reached(index, last).items():
+        for attempt, name in reached(index, last).items():
             shapes.append(_tick(attempt, index.intercept * math.exp(-index.lambda_ * attempt), palette))
             annotations.append(_tick_name(attempt, name, palette))
     muted = {"color": palette.muted}
@@ -84,7 +84,7 @@ def _decay_figure(index: Decay, policy: Protocol, palette: Palette) -> go.Figure
                 "tickfont": muted,
             },
             "yaxis": {
-                "range": [0, _ceiling(index)],
+                "range": [0, ceiling(index)],
                 "gridcolor": palette.line,
                 "zeroline": True,
                 "zerolinecolor": palette.muted,
@@ -142,7 +142,7 @@ def _fit(intercept: float, rate: float, last: int, palette: Palette) -> dict[str
     }
 
 
-def _reached(index: Decay, last: int) -> dict[int, str]:
+def reached(index: Decay, last: int) -> dict[int, str]:
     """Names of the t_θ that fall within the attempts shown, by attempt."""
     names: dict[int, list[str]] = {}
     for theta in wording.SHOWN_THETAS:
@@ -187,7 +187,7 @@ def _axis_title(palette: Palette) -> dict[str, Any]:
     }
 
 
-def _ceiling(index: Decay) -> float:
+def ceiling(index: Decay) -> float:
     """Top of the percent axis: the next ten above every interval; a little over 100 so that a point there is whole."""
     highest = max((100 * (point.hazard.high or 0.0) for point in index.points), default=100.0)
     return min(103.0, max(20.0, 10.0 * math.ceil((highest + 2) / 10)))
