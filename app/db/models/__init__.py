@@ -1,10 +1,12 @@
 """Every table. Importing this package registers all of them on `Base.metadata`."""
 
 from app.db.base import Base
+from app.db.models.api_token import ApiToken
 from app.db.models.attempt import Attempt, ModelRequestRow, RequestState, Transcript
 from app.db.models.bug_score import BugScore
 from app.db.models.chore import Chore, ModelTest, ProblemImport
 from app.db.models.execution_result import ExecutionResult
+from app.db.models.heartbeat import Heartbeat
 from app.db.models.judging import JobPurpose, JudgingJob, Rejudging, RejudgingStatus, SupersededJudgement
 from app.db.models.model_endpoint import EndpointKind, ModelEndpoint
 from app.db.models.problem import BuggyProgramRow, ProblemRow, ProblemSetRow
@@ -14,6 +16,7 @@ from app.db.models.trajectory import Trajectory, TrajectoryOutcome
 
 __all__ = [
     "Attempt",
+    "ApiToken",
     "Base",
     "BugScore",
     "BuggyProgramRow",
@@ -21,6 +24,7 @@ __all__ = [
     "EndpointKind",
     "ExecutionResult",
     "JobPurpose",
+    "Heartbeat",
     "JudgingJob",
     "ModelEndpoint",
     "ModelRequestRow",
