@@ -86,7 +86,10 @@ def upgrade() -> None:
         "share_links",
         sa.Column("id", sa.Integer(), nullable=False),
         sa.Column("token_hash", sa.String(), nullable=False),
-        sa.Column("shows", sa.Text(), nullable=False),
+        sa.Column("title", sa.String(), nullable=False),
+        sa.Column("scope", sa.Text(), nullable=False),
+        sa.Column("frozen", sa.Boolean(), nullable=False),
+        sa.Column("snapshot", sa.LargeBinary(), nullable=True),
         sa.Column("created_at", sa.DateTime(), nullable=False),
         sa.Column("expires_at", sa.DateTime(), nullable=True),
         sa.Column("revoked_at", sa.DateTime(), nullable=True),
@@ -223,6 +226,16 @@ def upgrade() -> None:
     with op.batch_alter_table("rejudgings", schema=None) as batch_op:
         batch_op.create_index(batch_op.f("ix_rejudgings_run_id"), ["run_id"], unique=False)
 
+    op.create_table(
+        "run_metrics",
+        sa.Column("run_id", sa.Integer(), nullable=False),
+        sa.Column("metrics_version", sa.Integer(), nullable=False),
+        sa.Column("finished_at", sa.DateTime(), nullable=False),
+        sa.Column("rejudging_id", sa.Integer(), nullable=True),
+        sa.Column("figures", sa.Text(), nullable=False),
+        sa.ForeignKeyConstraint(["run_id"], ["runs.id"], name=op.f("fk_run_metrics_run_id")),
+        sa.PrimaryKeyConstraint("run_id", name=op.f("pk_run_metrics")),
+    )
     op.create_table(
         "trajectories",
         sa.Column("id", sa.Integer(), nullable=False),
@@ -418,6 +431,7 @@ def downgrade() -> None:
         batch_op.drop_index("ix_trajectories_due")
 
     op.drop_table("trajectories")
+    op.drop_table("run_metrics")
     with op.batch_alter_table("rejudgings", schema=None) as batch_op:
         batch_op.drop_index(batch_op.f("ix_rejudgings_run_id"))
 
@@ -448,7 +462,7 @@ def downgrade() -> None:
     op.drop_table("share_links")
     op.drop_table("problem_sets")
     op.drop_table("model_endpoints")
-    op.drop_table("execution_results")
-    # ### end Alembic commands ###
     op.drop_table("heartbeats")
+    op.drop_table("execution_results")
     op.drop_table("api_tokens")
+    # ### end Alembic commands ###

@@ -11,20 +11,21 @@ from app.db.models.judging import JobPurpose, JudgingJob, Rejudging, RejudgingSt
 from app.db.models.model_endpoint import EndpointKind, ModelEndpoint
 from app.db.models.problem import BuggyProgramRow, ProblemRow, ProblemSetRow
 from app.db.models.run import Run, RunStatus
+from app.db.models.run_metrics import RunMetrics
 from app.db.models.share_link import ShareLink
 from app.db.models.trajectory import Trajectory, TrajectoryOutcome
 
 __all__ = [
-    "Attempt",
     "ApiToken",
+    "Attempt",
     "Base",
     "BugScore",
     "BuggyProgramRow",
     "Chore",
     "EndpointKind",
     "ExecutionResult",
-    "JobPurpose",
     "Heartbeat",
+    "JobPurpose",
     "JudgingJob",
     "ModelEndpoint",
     "ModelRequestRow",
@@ -36,6 +37,7 @@ __all__ = [
     "RejudgingStatus",
     "RequestState",
     "Run",
+    "RunMetrics",
     "RunStatus",
     "ShareLink",
     "SupersededJudgement",

@@ -1,0 +1,59 @@
+"""The figures of a run that are stored once it has ended, so that a board of a thousand runs computes none anew."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from app.domain.metrics.decay import Decay
+from app.domain.metrics.intervals import Proportion
+
+METRICS_VERSION = 1
+"""Raised with every change of a formula or of what is stored: figures of another version are computed anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunFigures:
+    """The published index of a run, and the counts that stand beside it.
+
+    Attributes
+    ----------
+    decay
+        The published index; its `n` is N.
+    solved, censored
+        By attempt, see `app.domain.metrics.decay.risk_sets`.
+    excluded, cut_short, ended_early, visible_only, running, waiting
+        Trajectories that left, or have not ended; see `DecayCounts`.
+    attempts, weak, near_limit, unsandboxed, surplus, rejudged_midway, sandbox_failures, tokens_unknown, possibly_billed
+        See `Evidence`.
+    repeats
+        Debugging attempts (t ≥ 1) whose program equals an earlier one of its trajectory, of all that count.
+    judge_versions, sandboxes, memory_tiers
+        Verdicts by the judge's version, the isolation ("bubblewrap", "slot", "none"), and how memory was limited.
+    """
+
+    decay: Decay
+    solved: tuple[int, ...]
+    censored: tuple[int, ...]
+    excluded: int
+    cut_short: int
+    ended_early: int
+    visible_only: int
+    running: int
+    waiting: int
+    attempts: int
+    weak: int
+    near_limit: int
+    unsandboxed: int
+    surplus: int
+    rejudged_midway: int
+    sandbox_failures: int
+    tokens_unknown: int
+    possibly_billed: int
+    repeats: Proportion
+    judge_versions: Mapping[str, int]
+    sandboxes: Mapping[str, int]
+    memory_tiers: Mapping[str, int]
+
+    @property
+    def left_unfinished(self) -> int:
+        """Problems whose attempts were cut short or are missing: excluded, censored, ended early, or not ended yet."""
+        return self.excluded + self.cut_short + self.ended_early + self.running + self.waiting
