@@ -1,10 +1,13 @@
 """What both kinds of worker share: draining due steps under renewed leases, and the periodic sweep."""
 
 import logging
+import os
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from typing import Protocol
 
 from app.adapters.queue import Queue
@@ -12,9 +15,12 @@ from app.db.session import Database
 from app.domain.errors import LeaseLost, StorageError
 from app.domain.work import Step, WorkerKind
 from app.services.claim import Claim, claim_due, renew
+from app.services.heartbeats import beat, leave
 from app.services.steps.failure import put_off_failed
 from app.services.steps.transitions import Wakes
 from app.services.sweep import sweep
+
+HEARTBEAT_SECONDS = 10.0
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +72,9 @@ class Worker:
         jobs: Sequence[Jobs] = (),
     ) -> None:
         self.kind = kind
+        self.name = f"{kind}-{os.getpid()}@{socket.gethostname()}"
         self.concurrency = concurrency
+        self._started_at = datetime.now(UTC)
         self._db = db
         self._queue = queue
         self._steps = steps
@@ -80,10 +88,13 @@ class Worker:
         self._threads = [
             threading.Thread(target=self._every, args=(lease_seconds / 3, self._renew), name="leases", daemon=True),
             threading.Thread(target=self._every, args=(sweep_seconds, self._sweep), name="sweep", daemon=True),
+            threading.Thread(target=self._every, args=(HEARTBEAT_SECONDS, self._beat), name="heartbeat", daemon=True),
         ]
 
     def start(self) -> None:
-        """Begin renewing and sweeping."""
+        """Begin renewing, sweeping and giving signs of life."""
+        with suppress(StorageError):  # the thread comes back to it
+            self._beat()
         for thread in self._threads:
             thread.start()
 
@@ -96,13 +107,20 @@ class Worker:
         """Take no further steps; those under way go on."""
         self._stopping.set()
 
+    def leave(self) -> None:
+        """Say that this worker ended in order."""
+        with suppress(StorageError):  # it will be seen to be silent
+            leave(self._db, self.name)
+
     def drain(self) -> None:
         """Claim and perform steps until none is due. Messages that come meanwhile find nothing and cost a query."""
         with self._lock:
+            # A worker at rest is woken for a reason; beside busy threads, a wake-up mostly finds nothing left.
+            expected = self._draining == 0
             self._draining += 1
         try:
-            while not self._stopping.is_set() and self._perform_next():
-                pass
+            while not self._stopping.is_set() and self._perform_next(expected):
+                expected = False
         except StorageError as error:
             # The sweep comes back to it once the database does.
             log.warning("database unusable", extra={"error": str(error)})
@@ -110,13 +128,14 @@ class Worker:
             with self._lock:
                 self._draining -= 1
 
-    def _perform_next(self) -> bool:
+    def _perform_next(self, expected: bool) -> bool:
         # One of each in turn: neither a large run nor a large re-judging keeps the others waiting.
+        performed = self._perform_step(expected)
         done = [jobs.perform_next() for jobs in self._jobs]
-        return self._perform_step() or any(done)
+        return performed or any(done)
 
-    def _perform_step(self) -> bool:
-        claims = claim_due(self._db, self.kind, 1, self._lease_seconds)
+    def _perform_step(self, expected: bool) -> bool:
+        claims = claim_due(self._db, self.kind, 1, self._lease_seconds, expected=expected)
         for claim in claims:
             with self._holding(claim):
                 wakes = self._perform(claim)
@@ -169,6 +188,11 @@ class Worker:
         renew(self._db, held, self._lease_seconds)
         for jobs in self._jobs:
             jobs.renew()
+
+    def _beat(self) -> None:
+        with self._lock:
+            busy = self._draining
+        beat(self._db, self.name, self.kind, slots=self.concurrency, busy=busy, started_at=self._started_at)
 
     def _sweep(self) -> None:
         if self._stopping.is_set():

@@ -11,6 +11,7 @@ import os
 import select
 import time
 import uuid
+from collections.abc import Collection
 from functools import cached_property
 from pathlib import Path
 from queue import Empty
@@ -84,14 +85,16 @@ class _Arrivals:
         if self._notices < 0:
             log.info("message files are polled", extra={"error": os.strerror(ctypes.get_errno())})
 
-    def wait(self) -> None:
-        """Return when files came since the last call, or after a while."""
+    def wait(self, endings: Collection[bytes]) -> None:
+        """Return when a file came whose name has one of the endings, or after a while."""
         if self._notices < 0:
             time.sleep(POLLING_SECONDS)
             return
-        select.select([self._notices], [], [], self._MOST_SECONDS)
-        with contextlib.suppress(BlockingIOError):
-            os.read(self._notices, 65536)
+        deadline = time.monotonic() + self._MOST_SECONDS
+        while (left := deadline - time.monotonic()) > 0 and select.select([self._notices], [], [], left)[0]:
+            notices = os.read(self._notices, 65536)  # holds the names
+            if any(ending in notices for ending in endings):
+                return
 
     def close(self) -> None:
         """Stop watching."""
@@ -119,7 +122,8 @@ class FilesystemTransport(filesystem.Transport):
             except Empty:
                 if deadline is not None and time.monotonic() >= deadline:
                     raise TimeoutError from None
-                arrivals.wait()
+                # What this process sends itself comes into the same folder.
+                arrivals.wait([f".{queue}.msg".encode() for queue in self._callbacks or ()])
             else:
                 return
 

@@ -79,6 +79,7 @@ _FIRSTS_OF_RUNS = (
     .where(Run.status == RunStatus.RUNNING.value, _MAY_ASK, _is_due(_first))
 )
 _ANY_CLAIMABLE = select(_FIRSTS_OF_RUNS.exists())
+_OLDEST = select(func.min(Trajectory.due_at)).where(Trajectory.id.in_(select(_FIRSTS_OF_RUNS.subquery().c.id)))
 _NEXT = (
     _FIRSTS_OF_RUNS.order_by(_of_run(_IS_HELD), Run.last_claimed_at.asc().nulls_first(), Run.id)
     .limit(1)
@@ -150,16 +151,16 @@ class Held:
     budget: Budget
 
 
-def claim_due(db: Database, kind: WorkerKind, n: int, lease_seconds: float) -> list[Claim]:
-    """Claim up to `n` due steps.
+def claim_due(db: Database, kind: WorkerKind, n: int, lease_seconds: float, *, expected: bool = False) -> list[Claim]:
+    """Claim up to `n` due steps. Where one is `expected`, without looking first whether there is any.
 
     The run with the fewest steps in flight is served first, the one served longest ago among equals; within a
     run the earliest problem. A run never has more trajectories under way (begun and not ended) than its limit:
     they finish one after the other, partial results are whole, and a server that caches prompts sees each
     conversation grow. An endpoint never gets more requests at once than its own limit.
     """
-    # Most wake-ups find nothing; they must not queue for the write lock.
-    if not any_claimable(db, kind):
+    # Most looks find nothing; they must not queue for the write lock.
+    if not expected and not any_claimable(db, kind):
         return []
     with db.transaction() as connection:
         if not db.sqlite:
@@ -189,6 +190,12 @@ def claimable_count(db: Database, kind: WorkerKind) -> int:
     if kind is WorkerKind.EXECUTE:
         return wanted.total()
     return sum(min(count, max(free[endpoint], 0)) for endpoint, count in wanted.items())
+
+
+def oldest_claimable(db: Database, kind: WorkerKind) -> datetime | None:
+    """Since when the oldest step of `kind` that a worker could claim now has been due; None where there is none."""
+    with db.query() as connection:
+        return connection.scalar(_OLDEST, _at(kind, _now()))
 
 
 def renew(db: Database, claims: Sequence[Claim], lease_seconds: float) -> None:
