@@ -1,9 +1,7 @@
 """`python -m workers generate|execute`: one worker process on the settings' broker and database."""
 
 import logging
-import socket
 import sys
-from os import getpid
 
 from celery.signals import worker_ready, worker_shutting_down
 
@@ -17,7 +15,7 @@ from workers.wiring import build
 
 def main() -> int:
     """Run until SIGTERM or SIGINT; steps under way are finished, further ones are left to others."""
-    configure_logging()
+    configure_logging(settings.log_format)
     # A line for every wake-up that found nothing would bury what matters.
     for chatty in ("celery.worker.strategy", "celery.app.trace"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
@@ -38,7 +36,7 @@ def main() -> int:
             queues=[kind.value],
             pool="threads",
             concurrency=worker.concurrency,
-            hostname=f"{kind}-{getpid()}@{socket.gethostname()}",
+            hostname=worker.name,
             loglevel="INFO",
             # Workers speak through the database; Celery's own chatter between them would only cost messages.
             without_gossip=True,
@@ -46,6 +44,7 @@ def main() -> int:
             without_heartbeat=True,
         ).start()
     finally:
+        worker.leave()
         close()
     return 0
 

@@ -1,10 +1,13 @@
 """What both kinds of worker share: draining due steps under renewed leases, and the periodic sweep."""
 
 import logging
+import os
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from typing import Protocol
 
 from app.adapters.queue import Queue
@@ -12,9 +15,13 @@ from app.db.session import Database
 from app.domain.errors import LeaseLost, StorageError
 from app.domain.work import Step, WorkerKind
 from app.services.claim import Claim, claim_due, renew
+from app.services.heartbeats import beat, leave
+from app.services.measure_runs import measure_unmeasured
 from app.services.steps.failure import put_off_failed
 from app.services.steps.transitions import Wakes
 from app.services.sweep import sweep
+
+HEARTBEAT_SECONDS = 10.0
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +73,9 @@ class Worker:
         jobs: Sequence[Jobs] = (),
     ) -> None:
         self.kind = kind
+        self.name = f"{kind}-{os.getpid()}@{socket.gethostname()}"
         self.concurrency = concurrency
+        self._started_at = datetime.now(UTC)
         self._db = db
         self._queue = queue
         self._steps = steps
@@ -80,10 +89,13 @@ class Worker:
         self._threads = [
             threading.Thread(target=self._every, args=(lease_seconds / 3, self._renew), name="leases", daemon=True),
             threading.Thread(target=self._every, args=(sweep_seconds, self._sweep), name="sweep", daemon=True),
+            threading.Thread(target=self._every, args=(HEARTBEAT_SECONDS, self._beat), name="heartbeat", daemon=True),
         ]
 
     def start(self) -> None:
-        """Begin renewing and sweeping."""
+        """Begin renewing, sweeping and giving signs of life."""
+        with suppress(StorageError):  # the thread comes back to it
+            self._beat()
         for thread in self._threads:
             thread.start()
 
@@ -95,6 +107,11 @@ class Worker:
     def stop(self) -> None:
         """Take no further steps; those under way go on."""
         self._stopping.set()
+
+    def leave(self) -> None:
+        """Say that this worker ended in order."""
+        with suppress(StorageError):  # it will be seen to be silent
+            leave(self._db, self.name)
 
     def drain(self) -> None:
         """Claim and perform steps until none is due. Messages that come meanwhile find nothing and cost a query."""
@@ -173,6 +190,11 @@ class Worker:
         for jobs in self._jobs:
             jobs.renew()
 
+    def _beat(self) -> None:
+        with self._lock:
+            busy = self._draining
+        beat(self._db, self.name, self.kind, slots=self.concurrency, busy=busy, started_at=self._started_at)
+
     def _sweep(self) -> None:
         if self._stopping.is_set():
             return
@@ -180,3 +202,5 @@ class Worker:
         with self._lock:
             idle = self.concurrency - self._draining
         self._queue.wake(self.kind, max(0, min(due, idle)))
+        if self.kind is WorkerKind.GENERATE:  # its process mostly waits; the other's cores belong to programs
+            measure_unmeasured(self._db)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
+from app.adapters.addresses import PublicAddresses
 from app.adapters.models.openai_compatible import OpenAICompatible
 from app.adapters.models.repair_search import RepairSearch
 from app.adapters.models.scripted import Script, Scripted
@@ -11,7 +12,7 @@ from app.adapters.vault import Vault
 from app.config import Settings
 from app.db.models import EndpointKind, ModelEndpoint, ModelTest, ProblemImport
 from app.db.session import Database
-from app.domain.errors import ModelRejected
+from app.domain.errors import InputError, ModelRejected
 from app.domain.ports import Model, Sandbox
 from app.domain.work import Step, WorkerKind
 from app.services.chores import Chores
@@ -29,13 +30,17 @@ from workers.base import Jobs, Worker
 def build(kind: WorkerKind, settings: Settings) -> tuple[Worker, Callable[[], None]]:
     """The worker of `kind`, and what to call once it has ended.
 
-    Raises SandboxUnavailable where an execute worker finds no working sandbox.
+    Raises SandboxUnavailable where an execute worker finds no working sandbox, and InputError where settings are
+    missing.
     """
     db = Database(settings.database)
     queue = Queue(make_celery(settings))
     jobs: list[Jobs]
     if kind is WorkerKind.GENERATE:
-        models = RemoteModels(Vault.of(settings.home, settings.secret_key))
+        if settings.team and settings.secret_key is None:
+            raise InputError("HALFLIFE_SECRET_KEY: must be that of the dashboard, to read the API keys it stores")
+        addresses = PublicAddresses(settings.endpoint_hosts) if settings.team else None
+        models = RemoteModels(Vault.of(settings.home, settings.secret_key), addresses)
         steps: Mapping[Step, Callable[[Claim], Wakes]] = {Step.ASK: lambda claim: ask(db, claim, models.model_for)}
         tests = Chores(
             db,
@@ -83,8 +88,9 @@ def build(kind: WorkerKind, settings: Settings) -> tuple[Worker, Callable[[], No
 class RemoteModels:
     """Clients by endpoint and key, made once: a client remembers what its endpoint does not accept."""
 
-    def __init__(self, vault: Vault) -> None:
+    def __init__(self, vault: Vault, addresses: PublicAddresses | None) -> None:
         self._vault = vault
+        self._addresses = addresses
         self._clients: dict[int, tuple[bytes | None, Model]] = {}
 
     def model_for(self, endpoint: ModelEndpoint) -> Model:
@@ -104,7 +110,9 @@ class RemoteModels:
         if endpoint.base_url is None or endpoint.model is None:
             raise ModelRejected(f"{endpoint.name} has no address or no model to ask for")
         key = None if endpoint.api_key is None else self._vault.decrypt(endpoint.api_key)
-        return OpenAICompatible(endpoint.base_url, endpoint.model, key, endpoint.timeout_seconds)
+        return OpenAICompatible(
+            endpoint.base_url, endpoint.model, key, endpoint.timeout_seconds, addresses=self._addresses
+        )
 
 
 def _local_models(sandbox: Sandbox) -> Callable[[ModelEndpoint], Model]:

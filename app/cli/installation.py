@@ -40,7 +40,10 @@ def read_settings() -> Settings:
     try:
         return Settings()
     except ValidationError as error:
-        wrong = "; ".join(f"HALFLIFE_{str(e['loc'][0]).upper()}: {e['msg']}" for e in error.errors())
+        wrong = "; ".join(
+            f"HALFLIFE_{str(e['loc'][0]).upper()}: {e['msg']}" if e["loc"] else e["msg"].removeprefix("Value error, ")
+            for e in error.errors()
+        )
         raise InputError(wrong) from error
 
 

@@ -23,6 +23,7 @@ _STATUS: tuple[tuple[type[HalflifeError], HTTPStatus], ...] = (
 )
 _TITLES = {
     HTTPStatus.BAD_REQUEST: "That cannot be used",
+    HTTPStatus.FORBIDDEN: "Refused",
     HTTPStatus.NOT_FOUND: "Not found",
     HTTPStatus.METHOD_NOT_ALLOWED: "Not possible here",
     HTTPStatus.CONFLICT: "That contradicts what is stored",
@@ -31,6 +32,7 @@ _TITLES = {
 }
 _ADVICE = {
     HTTPStatus.BAD_REQUEST: "Go back, correct it, and send it again. Nothing was changed.",
+    HTTPStatus.FORBIDDEN: "Go back, load the page again, and send it once more. Nothing was changed.",
     HTTPStatus.NOT_FOUND: "It may have been mistyped. The navigation above leads to everything that exists.",
     HTTPStatus.METHOD_NOT_ALLOWED: "Use the buttons on the pages.",
     HTTPStatus.CONFLICT: "Reload the page to see the current state. Nothing was changed.",
@@ -63,11 +65,11 @@ def _known(request: Request, error: Exception) -> Response:
 def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101 — as above
     status = HTTPStatus(error.status_code)
-    message = (
-        f"there is no page {request.url.path}"
-        if status is HTTPStatus.NOT_FOUND
-        else f"{request.method} {request.url.path}: {error.detail}"
-    )
+    message = f"{request.method} {request.url.path}: {error.detail}"
+    if status is HTTPStatus.NOT_FOUND:
+        message = f"there is no page {request.url.path}"
+    elif status is HTTPStatus.FORBIDDEN:
+        message = error.detail
     response = _answer(request, status, message)
     response.headers.update(error.headers or {})
     return response

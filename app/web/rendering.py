@@ -14,6 +14,8 @@ from app.config import ROOT, SandboxChoice
 from app.domain.codec import CodecError, readable
 from app.judge.judge import JUDGE_VERSION
 from app.web import marks, wording
+from app.web.auth import signed_in
+from app.web.csrf import FormTokens
 from app.web.deps import app_state
 from app.web.highlight import changed_lines, diff_lines, highlighted_lines
 from app.web.text import ends, printable, shortened
@@ -101,6 +103,7 @@ def _environment() -> Environment:
     env.filters.update(
         integer=integer,
         percent=percent,
+        extensions=[FormTokens],
         share=share,
         money=money,
         price=price,
@@ -125,3 +128,4 @@ def _environment() -> Environment:
 
 
 _TEMPLATES = Jinja2Templates(env=_environment(), context_processors=[_page_context])
+        signed_in=signed_in,

@@ -28,7 +28,8 @@ HEADERS = {
 }
 
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
-_READING = frozenset({"GET", "HEAD", "OPTIONS"})
+READING = frozenset({"GET", "HEAD", "OPTIONS"})
+"""Methods that change nothing."""
 
 
 class SecurityHeaders:
@@ -76,17 +77,19 @@ class LoopbackOnly:
         host = headers.get("host", "")
         if _host_name(f"//{host}") not in self._names:
             return 400, "This server answers only under the name of this machine, such as http://127.0.0.1.\n"
-        if method in _READING:
+        if method in READING:
             return None
-        origin = headers.get("origin")
-        foreign = (
-            headers.get("sec-fetch-site", "none") not in ("same-origin", "none")
-            if origin is None
-            else urlsplit(origin).netloc.lower() != host.lower()
-        )
-        if foreign:
+        if is_foreign(headers, host):
             return 403, "This request came from another site and was refused. Nothing was changed.\n"
         return None
+
+
+def is_foreign(headers: Headers, host: str) -> bool:
+    """Whether a page of another site than `host` made the browser send this; programs that are none do not say."""
+    origin = headers.get("origin")
+    if origin is None:
+        return headers.get("sec-fetch-site", "none") not in ("same-origin", "none")
+    return urlsplit(origin).netloc.lower() != host.lower()
 
 
 def _host_name(url: str) -> str | None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from app.config import SandboxChoice, Settings
+from app.config import LogFormat, SandboxChoice, Settings
 
 
 @pytest.fixture(autouse=True)
@@ -39,6 +39,10 @@ def test_all_of_them_reach_a_child(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
         secret_key="=&; \"'$HOME\\",
         host="::1",
         port=0,
+        public_url="https://halflife.example.org:8443",
+        password="a $ecret, long enough",
+        allowed_endpoint_hosts="models.internal, 10.0.0.7",
+        log_format=LogFormat.JSON,
         sandbox=SandboxChoice.UNSANDBOXED,
         execute_slots=3,
         slots_dir=tmp_path,
@@ -51,6 +55,7 @@ def test_all_of_them_reach_a_child(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     child = in_child(settings, monkeypatch)
     assert child == settings
     assert child.database == settings.database
+    assert child.endpoint_hosts == {"models.internal", "10.0.0.7"}
 
 
 def test_defaults_reach_a_child_as_defaults(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -83,3 +88,33 @@ def test_wrong_values_are_refused_by_name(monkeypatch: pytest.MonkeyPatch, name:
     with pytest.raises(ValidationError) as raised:
         Settings()
     assert [error["loc"] for error in raised.value.errors()] == [(name.lower(),)]
+
+
+LONG = "twelve chars"
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"host": "0.0.0.0"}, "HALFLIFE_HOST: 0.0.0.0 can be reached from outside"),  # noqa: S104 — what is refused
+        ({"host": "halflife.example"}, "HALFLIFE_HOST: halflife.example can be reached from outside"),
+        ({"password": LONG}, "HALFLIFE_PASSWORD: a login needs HALFLIFE_PUBLIC_URL"),
+        ({"public_url": "https://x.example", "password": "eleven char"}, "HALFLIFE_PASSWORD: must have 12 characters"),
+        ({"public_url": "x.example"}, "HALFLIFE_PUBLIC_URL: must be an http or https address"),
+        ({"public_url": "ftp://x.example"}, "HALFLIFE_PUBLIC_URL: must be"),
+        ({"public_url": "https://x.example/halflife"}, "HALFLIFE_PUBLIC_URL: must be"),
+        ({"public_url": "https://me@x.example"}, "HALFLIFE_PUBLIC_URL: must be"),
+        ({"public_url": "https://x.example:port"}, "HALFLIFE_PUBLIC_URL: must be"),
+    ],
+)
+def test_nobody_is_served_by_accident(given: dict[str, str], said: str) -> None:
+    with pytest.raises(ValidationError) as raised:
+        Settings(**given)
+    assert said in str(raised.value)
+    assert given.get("password", "no password") not in str(raised.value)
+
+
+def test_a_team_is_served_everywhere() -> None:
+    settings = Settings(host="0.0.0.0", public_url="https://x.example/", password=LONG)  # noqa: S104
+    assert settings.team
+    assert not Settings(host="::1").team

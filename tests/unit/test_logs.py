@@ -1,11 +1,12 @@
 """Log lines: the event, then its ids."""
 
+import json
 import logging
 import subprocess
 import sys
 
 from app.config import ROOT
-from app.logs import KeyValueFormatter
+from app.logs import JsonFormatter, KeyValueFormatter
 
 
 def line(message: str, *arguments: object, **extra: object) -> str:
@@ -38,6 +39,27 @@ def test_a_traceback_comes_after_the_ids() -> None:
         )
     first, second, *_ = KeyValueFormatter("%(message)s").format(record).splitlines()
     assert (first, second) == ("failed run=7", "Traceback (most recent call last):")
+
+
+def test_one_json_object_a_line() -> None:
+    try:
+        raise ValueError("boom\nbang")
+    except ValueError:
+        record = logging.getLogger("test").makeRecord(
+            "app.engine", logging.ERROR, __file__, 1, "judged %d", (3,), sys.exc_info(), extra={"run": 7, "attempt": 0}
+        )
+    record.created = 1_700_000_000.25  # 2023-11-14 22:13:20.25 UTC
+    (only,) = JsonFormatter().format(record).splitlines()
+    entry = json.loads(only)
+    assert entry.pop("traceback").endswith("ValueError: boom\nbang")
+    assert entry == {
+        "time": "2023-11-14T22:13:20.250+00:00",
+        "level": "ERROR",
+        "logger": "app.engine",
+        "event": "judged 3",
+        "run": 7,
+        "attempt": 0,
+    }
 
 
 def test_info_and_above_go_to_stderr() -> None:

@@ -22,7 +22,8 @@ from urllib.parse import urlsplit
 import httpx2
 from openai import APIConnectionError, APIStatusError, AsyncOpenAI, DefaultAsyncHttpxClient
 
-from app.domain.errors import ModelError, ModelRejected, ModelUnavailable
+from app.adapters.addresses import PublicAddresses
+from app.domain.errors import InputError, ModelError, ModelRejected, ModelUnavailable
 from app.domain.ports import Message, ModelReply, ModelRequest, Sampling
 
 MAX_REPLY_BYTES = 8 * 1024 * 1024
@@ -60,12 +61,51 @@ class _Capped(httpx2.AsyncByteStream):
         await self._inner.aclose()
 
 
+class _PublicOnly(httpx2.AsyncHTTPTransport):
+    """Connects to the very addresses that were found public: a name may stand for others a moment later."""
+
+    def __init__(self, addresses: PublicAddresses) -> None:
+        super().__init__(verify=_tls_context())
+        self._addresses = addresses
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        host = request.url.host
+        port = request.url.port or {"http": 80, "https": 443}[request.url.scheme]
+        try:
+            found = await asyncio.to_thread(self._addresses.resolve, host, port)
+        except InputError as error:
+            refused = str(error)
+        except OSError as error:
+            raise httpx2.ConnectError(str(error)) from error
+        else:
+            return await self._send(request, host, found)
+        raise ModelRejected(refused)
+
+    async def _send(self, request: httpx2.Request, host: str, addresses: Sequence[str]) -> httpx2.Response:
+        for left, address in enumerate(addresses, 1 - len(addresses)):
+            there = httpx2.Request(
+                request.method,
+                request.url.copy_with(host=address),
+                headers=request.headers,
+                stream=request.stream,
+                # Certificates are checked against the name all the same.
+                extensions={**request.extensions, "sni_hostname": host},
+            )
+            try:
+                return await super().handle_async_request(there)
+            except (httpx2.ConnectError, httpx2.ConnectTimeout):
+                if left == 0:
+                    raise
+        raise httpx2.ConnectError(f"{host} has no address")
+
+
 class OpenAICompatible:
     """A model behind an OpenAI-compatible endpoint. Safe to call from several threads, though not inside an event loop.
 
     `base_url` is the address up to and including the version ("https://api.example.com/v1").
     `timeout_seconds` bounds one request altogether, from connecting to the last byte.
     `max_reply_bytes` bounds the body as sent.
+    `addresses` says which hosts may be asked; None is all of them.
 
     The SDK's own retries are off: the engine retries, because it counts the money. The key appears in no error, repr or
     log of this adapter, even where a server echoes it.
@@ -79,6 +119,7 @@ class OpenAICompatible:
         timeout_seconds: float = 120.0,
         *,
         max_reply_bytes: int = MAX_REPLY_BYTES,
+        addresses: PublicAddresses | None = None,
     ) -> None:
         self._base_url = base_url.strip()
         self._place = _place(self._base_url)
@@ -86,6 +127,7 @@ class OpenAICompatible:
         self._key = (api_key or "").strip()
         self._timeout_seconds = timeout_seconds
         self._max_reply_bytes = max_reply_bytes
+        self._addresses = addresses
         # What the endpoint was found not to accept. A race between threads costs one more refused request at worst.
         self._limit_parameter = "max_tokens"
         self._takes_seed = True
@@ -166,6 +208,7 @@ class OpenAICompatible:
 
         connect = min(_CONNECT_SECONDS, self._timeout_seconds / 2)
         transport = DefaultAsyncHttpxClient(
+            transport=None if self._addresses is None else _PublicOnly(self._addresses),
             verify=_tls_context(),
             timeout=httpx2.Timeout(self._timeout_seconds, connect=connect),
             # A redirected POST becomes a GET, and the key would follow to wherever the server points.

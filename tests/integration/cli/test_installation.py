@@ -118,7 +118,7 @@ def test_a_database_that_is_away(bare_home: Home, tmp_path: Path) -> None:
 def test_serving_where_others_could_reach_it_is_refused(bare_home: Home) -> None:
     ended = bare_home.call("serve", HALFLIFE_HOST="0.0.0.0")  # noqa: S104 — what is refused
     assert ended.code == 2
-    assert ended.err.startswith("halflife: HALFLIFE_HOST: 0.0.0.0 can be reached from outside, and there is no login")
+    assert ended.err.startswith("halflife: HALFLIFE_HOST: 0.0.0.0 can be reached from outside, where a login is")
 
 
 def test_serving_on_a_port_that_is_taken(bare_home: Home) -> None:

@@ -30,8 +30,10 @@ def test_no_page_holds_inline_script_or_style(site: Site) -> None:
         assert markup.count("<script") == markup.count("<script src=") + markup.count('<script type="application/json"')
 
 
-def test_health_is_the_databases(site: Site) -> None:
+def test_a_site_that_works_is_ready(site: Site) -> None:
     assert site.client.get("/healthz").text == "ok\n"
+    ready = site.client.get("/readyz")
+    assert (ready.status_code, ready.json()) == (200, {"ready": True, "database": "ok", "broker": "ok"})
 
 
 def test_a_foreign_page_can_neither_read_nor_change_anything(site: Site) -> None:
@@ -48,7 +50,28 @@ def broken(tmp_path: Path) -> TestClient:
     return TestClient(create_app(settings), base_url=BASE_URL)
 
 
-@pytest.mark.parametrize("path", ["/runs", "/healthz", "/runs/1"])
+def test_a_site_without_its_services_lives_but_is_not_ready(tmp_path: Path) -> None:
+    broken = {"database_url": f"sqlite:///{tmp_path}/missing/halflife.db", "broker_url": "redis://127.0.0.1:1/0"}
+    with TestClient(create_app(Settings(home=tmp_path, **broken)), base_url=BASE_URL) as client:
+        assert client.get("/healthz").status_code == 200
+        answer = client.get("/readyz")
+    assert answer.status_code == 503
+    wrong = answer.json()
+    assert not wrong["ready"]
+    assert "cannot be opened" in wrong["database"]
+    assert "Connection refused" in wrong["broker"]
+
+
+def test_a_database_without_its_schema_is_not_ready(tmp_path: Path) -> None:
+    with TestClient(create_app(Settings(home=tmp_path)), base_url=BASE_URL) as client:
+        answer = client.get("/readyz")
+    assert (answer.status_code, answer.json()["database"]) == (
+        503,
+        "the schema is not the current one: run `halflife migrate`",
+    )
+
+
+@pytest.mark.parametrize("path", ["/runs", "/runs/1"])
 def test_a_database_that_cannot_be_used_is_said_in_words(broken: TestClient, path: str) -> None:
     with broken:
         answer = broken.get(path)
