@@ -14,15 +14,17 @@ from app.db.session import Database
 from app.logs import configure_logging
 from app.web import health, metrics
 from app.web.api import models as models_api
+from app.web.api import problem_imports as problem_imports_api
 from app.web.api import problem_sets as problem_sets_api
 from app.web.api import rejudgings as rejudgings_api
 from app.web.api import runs as runs_api
 from app.web.api import trials as trials_api
 from app.web.auth import Door, LoginRequired
 from app.web.csrf import require_form_token
+from app.web.body_limit import BodyLimit
 from app.web.deps import AppState
 from app.web.errors import install_error_pages
-from app.web.pages import computed, login, models, problem_sets, rejudgings, run, runs, tokens, trajectory, trials
+from app.web.pages import computed, login, models, problem_imports, problem_sets, rejudgings, run, runs, tokens, trajectory, trials
 from app.web.security import LoopbackOnly, SecurityHeaders
 
 SECRET_FILE = "secret.key"  # noqa: S105 — the name of the file, not the secret
@@ -61,15 +63,16 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         dependencies=[Depends(require_form_token)],
     )
     app.add_middleware(GZipMiddleware, minimum_size=1024, compresslevel=5)
+    app.add_middleware(BodyLimit)
     if door is None:
         app.add_middleware(LoopbackOnly, host=chosen.host)
     else:
         app.add_middleware(LoginRequired, door=door)
     app.add_middleware(SecurityHeaders)
     install_error_pages(app)
-    for module in (runs_api, rejudgings_api, problem_sets_api, trials_api, models_api):
+    for module in (runs_api, rejudgings_api, problem_imports_api, problem_sets_api, trials_api, models_api):
         app.include_router(module.router)
-    for page in (runs, run, rejudgings, trajectory, models, problem_sets, trials, computed):
+    for page in (runs, run, rejudgings, trajectory, models, problem_imports, problem_sets, trials, computed):
         app.include_router(page.router, include_in_schema=False)
     for served in (health, metrics, *((login, tokens) if door is not None else ())):
         app.include_router(served.router, include_in_schema=False)

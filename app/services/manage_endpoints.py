@@ -1,4 +1,4 @@
-"""Adding model endpoints and looking after them."""
+"""Adding model endpoints and looking after them: what decides their replies stays as it is, see docs/decisions/0006."""
 
 import contextlib
 import math
@@ -7,13 +7,14 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit
 
-from sqlalchemy import select
+from sqlalchemy import delete, select
 from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
 
 from app.adapters.vault import Vault
-from app.db.models import EndpointKind, ModelEndpoint
+from app.db.models import EndpointKind, ModelEndpoint, ModelTest, Run, RunStatus
 from app.db.session import Database
-from app.domain.errors import ConflictError, InputError
+from app.domain.errors import ConflictError, InputError, NotFoundError
 from app.domain.ports import Sampling
 
 REPAIR_SEARCH = "repair-search"
@@ -45,7 +46,8 @@ def add_endpoint(db: Database, vault: Vault, request: EndpointRequest) -> int:
     Raises InputError naming the field, ConflictError where the name is taken.
     """
     _check(request)
-    key = _key(request)
+    # Copied from elsewhere, a key often brings a line end along.
+    api_key, key_hint = _stored_key(vault, (request.api_key or "").strip())
     row = ModelEndpoint(
         name=request.name.strip(),
         kind=request.kind,
@@ -56,9 +58,8 @@ def add_endpoint(db: Database, vault: Vault, request: EndpointRequest) -> int:
         timeout_seconds=request.timeout_seconds,
         price_input=request.price_input,
         price_output=request.price_output,
-        api_key=vault.encrypt(key) if key else None,
-        # Four characters of a short key would be most of it.
-        key_hint=key[-4:] if len(key) >= 12 else None,
+        api_key=api_key,
+        key_hint=key_hint,
         script=request.script,
         created_at=datetime.now(UTC),
     )
@@ -69,6 +70,62 @@ def add_endpoint(db: Database, vault: Vault, request: EndpointRequest) -> int:
             return row.id
     except IntegrityError as error:
         raise ConflictError(f"name: there is a model called {request.name!r} already") from error
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointChange:
+    """What may change of a stored endpoint. `api_key`: None keeps the key, an empty one removes it."""
+
+    name: str
+    concurrency: int
+    timeout_seconds: float
+    price_input: float | None
+    price_output: float | None
+    api_key: str | None = None
+
+
+def change_endpoint(db: Database, vault: Vault, endpoint_id: int, change: EndpointChange) -> None:
+    """Change what does not decide an endpoint's replies; prices hold for requests from now on.
+
+    Raises NotFoundError, InputError naming the field, ConflictError where the name is taken or where a run under way
+    has a budget in money and the price would become unknown.
+    """
+    _check_name(change.name)
+    _check_key(change.api_key or "")
+    _check_terms(change.concurrency, change.timeout_seconds, change.price_input, change.price_output)
+    key = None if change.api_key is None else change.api_key.strip()
+    try:
+        with db.write() as session:
+            row = _locked(session, endpoint_id)
+            if change.price_input is None or change.price_output is None:
+                _refuse_unknown_price(session, endpoint_id)
+            row.name = change.name.strip()
+            row.concurrency, row.timeout_seconds = change.concurrency, change.timeout_seconds
+            row.price_input, row.price_output = change.price_input, change.price_output
+            if key is not None:
+                row.api_key, row.key_hint = _stored_key(vault, key)
+    except IntegrityError as error:
+        raise ConflictError(f"name: there is a model called {change.name!r} already") from error
+
+
+def delete_endpoint(db: Database, endpoint_id: int) -> None:
+    """Delete an endpoint that no run ever used.
+
+    Raises NotFoundError, ConflictError where a run used it: runs must go on saying what they asked.
+    """
+    try:
+        with db.write() as session:
+            row = _locked(session, endpoint_id)
+            session.execute(delete(ModelTest).where(ModelTest.endpoint_id == endpoint_id))
+            session.delete(row)
+    except IntegrityError as error:
+        raise ConflictError("runs used this model, so it cannot be deleted; archive it instead") from error
+
+
+def archive_endpoint(db: Database, endpoint_id: int, *, archived: bool) -> None:
+    """Offer an endpoint to new runs no more, or again. Runs that use it go on. Raises NotFoundError."""
+    with db.write() as session:
+        _locked(session, endpoint_id).archived_at = datetime.now(UTC) if archived else None
 
 
 def ensure_repair_search(db: Database, vault: Vault) -> None:
@@ -83,29 +140,38 @@ def ensure_repair_search(db: Database, vault: Vault) -> None:
             add_endpoint(db, vault, baseline)
 
 
-def _key(request: EndpointRequest) -> str:
-    """The key as it is sent. Copied from elsewhere, it often brings a line end along."""
-    return (request.api_key or "").strip()
+def _locked(session: Session, endpoint_id: int) -> ModelEndpoint:
+    row = session.scalar(select(ModelEndpoint).where(ModelEndpoint.id == endpoint_id).with_for_update())
+    if row is None:
+        raise NotFoundError(f"there is no model {endpoint_id}")
+    return row
+
+
+def _refuse_unknown_price(session: Session, endpoint_id: int) -> None:
+    run_id = session.scalar(
+        select(Run.id).where(
+            Run.endpoint_id == endpoint_id,
+            Run.status.in_([RunStatus.RUNNING, RunStatus.PAUSED]),
+            Run.budget_cost.is_not(None),
+        )
+    )
+    if run_id is not None:
+        raise ConflictError(f"price: run {run_id} is under way with a budget in money, which needs both prices")
+
+
+def _stored_key(vault: Vault, key: str) -> tuple[bytes | None, str | None]:
+    """The key encrypted, and its hint: four characters of a short key would be most of it."""
+    return vault.encrypt(key) if key else None, key[-4:] if len(key) >= 12 else None
 
 
 def _check(request: EndpointRequest) -> None:
-    if not request.name.strip():
-        raise InputError("name: give the model a name")
+    _check_name(request.name)
     if request.kind is EndpointKind.OPENAI:
         _check_base_url(request.base_url or "")
         if not (request.model or "").strip():
             raise InputError("model: name the model to ask for")
-    if not (_key(request).isascii() and _key(request).isprintable()):
-        raise InputError("API key: must be printable ASCII characters, on one line")
-    if not 1 <= request.concurrency <= MAX_CONCURRENCY:
-        raise InputError(f"concurrency: must be between 1 and {MAX_CONCURRENCY}")
-    if not 0 < request.timeout_seconds < math.inf:
-        raise InputError("timeout: must be a positive number of seconds")
-    prices = [price for price in (request.price_input, request.price_output) if price is not None]
-    if not all(price >= 0 for price in prices):
-        raise InputError("price: must not be negative")
-    if math.inf in prices:
-        raise InputError("price: must be a finite number")
+    _check_key(request.api_key or "")
+    _check_terms(request.concurrency, request.timeout_seconds, request.price_input, request.price_output)
     sampling = request.sampling
     if sampling.temperature is not None and not 0 <= sampling.temperature <= 2:
         raise InputError("temperature: must be between 0 and 2")
@@ -113,6 +179,30 @@ def _check(request: EndpointRequest) -> None:
         raise InputError("top-p: must be above 0 and at most 1")
     if sampling.max_tokens < 1:
         raise InputError("maximum tokens: must be at least 1")
+
+
+def _check_name(name: str) -> None:
+    if not name.strip():
+        raise InputError("name: give the model a name")
+
+
+def _check_key(key: str) -> None:
+    if not (key.strip().isascii() and key.strip().isprintable()):
+        raise InputError("API key: must be printable ASCII characters, on one line")
+
+
+def _check_terms(
+    concurrency: int, timeout_seconds: float, price_input: float | None, price_output: float | None
+) -> None:
+    if not 1 <= concurrency <= MAX_CONCURRENCY:
+        raise InputError(f"concurrency: must be between 1 and {MAX_CONCURRENCY}")
+    if not 0 < timeout_seconds < math.inf:
+        raise InputError("timeout: must be a positive number of seconds")
+    prices = [price for price in (price_input, price_output) if price is not None]
+    if not all(price >= 0 for price in prices):
+        raise InputError("price: must not be negative")
+    if math.inf in prices:
+        raise InputError("price: must be a finite number")
 
 
 def _check_base_url(base_url: str) -> None:

@@ -49,6 +49,8 @@ def submit_run(db: Database, request: RunRequest) -> int:
             raise NotFoundError(f"there is no problem set {request.problem_set_id}")
         if endpoint is None:
             raise NotFoundError(f"there is no model {request.endpoint_id}")
+        if endpoint.archived_at is not None:
+            raise InputError(f"model: {endpoint.name} is archived; offer it again on its page first")
         if request.budget_cost is not None and (endpoint.price_input is None or endpoint.price_output is None):
             raise InputError(f"budget: the price of {endpoint.name} is unknown, so a budget in money cannot be kept")
         if endpoint.kind == EndpointKind.REPAIR_SEARCH and request.protocol.start is not Start.DEBUG:

@@ -23,7 +23,7 @@ from app.domain.protocol.policy import (
     Start,
     StopOn,
 )
-from app.services.manage_endpoints import DEFAULT_TIMEOUT_SECONDS, EndpointRequest
+from app.services.manage_endpoints import DEFAULT_TIMEOUT_SECONDS, EndpointChange, EndpointRequest
 from app.services.submit_run import DEFAULT_IN_FLIGHT, RunRequest
 
 Choice = TypeVar("Choice", bound=StrEnum)
@@ -72,6 +72,18 @@ class EndpointForm(BaseModel):
     price_output: str = ""
 
 
+class EndpointChangeForm(BaseModel):
+    """The form that changes a model, as typed. An empty key keeps the stored one, which is never sent back."""
+
+    name: str = ""
+    api_key: str = ""
+    remove_key: str = ""
+    concurrency: str = ""
+    timeout_seconds: str = ""
+    price_input: str = ""
+    price_output: str = ""
+
+
 @dataclass
 class FieldErrors:
     """Messages by field, gathered while a form is read."""
@@ -108,6 +120,7 @@ ENDPOINT_FIELDS = {
     "name": "name",
     "base URL": "base_url",
     "model": "model",
+    "API key": "api_key",
     "concurrency": "concurrency",
     "timeout": "timeout_seconds",
     "price": "price_input",
@@ -158,6 +171,19 @@ def read_endpoint(form: EndpointForm, errors: FieldErrors) -> EndpointRequest:
         timeout_seconds=errors.read("timeout_seconds", lambda: _number(form.timeout_seconds), DEFAULT_TIMEOUT_SECONDS),
         price_input=errors.read("price_input", lambda: _optional(form.price_input, _number), None),
         price_output=errors.read("price_output", lambda: _optional(form.price_output, _number), None),
+    )
+
+
+def read_endpoint_change(form: EndpointChangeForm, errors: FieldErrors) -> EndpointChange:
+    """The change the form describes; only to be used where `errors` stays empty."""
+    key = errors.read("api_key", lambda: _line(form.api_key), "")
+    return EndpointChange(
+        name=errors.read("name", lambda: _line(form.name), ""),
+        concurrency=errors.read("concurrency", lambda: _whole(form.concurrency, 1, 1000), 1),
+        timeout_seconds=errors.read("timeout_seconds", lambda: _number(form.timeout_seconds), DEFAULT_TIMEOUT_SECONDS),
+        price_input=errors.read("price_input", lambda: _optional(form.price_input, _number), None),
+        price_output=errors.read("price_output", lambda: _optional(form.price_output, _number), None),
+        api_key=key or ("" if form.remove_key else None),
     )
 
 

@@ -40,6 +40,13 @@ KINDS = {
     EndpointKind.REPAIR_SEARCH.value: "built-in baseline that needs no key",
     EndpointKind.SCRIPTED.value: "fixed script",
 }
+FORMATS = {
+    "native": "Halflife's own (JSON)",
+    "humaneval": "HumanEval (JSON lines)",
+    "mbpp": "MBPP (JSON lines)",
+    "leetcode": "LeetCodeDataset (JSON lines)",
+    "quixbugs": "QuixBugs (zip of its repository)",
+}
 SHOWN_THETAS = (50, 80, 90)
 HISTORY = {History.FULL: "full conversation", History.LAST: "last exchange"}
 
@@ -178,3 +185,23 @@ def budget(tokens: int | None, cost: float | None) -> str:
     if cost is not None:
         caps.append(f"${cost:,.2f}")
     return " and ".join(caps) or "no cap"
+
+
+_TEST_ADVICE = (
+    ("no connection", "Is the server running, and is its address right as this machine sees it?"),
+    ("key refused", "Enter the key again below."),
+    ("no such model", "Ask the server which models it has (GET …/models). A base URL usually ends in /v1."),
+    ("not an OpenAI-compatible API", "The base URL must lead to the API, not to a page; it usually ends in /v1."),
+    ("redirects", "Add the model under the address that the server redirects to."),
+    ("quota", "Top the account up, then test again."),
+    ("rate limit", "Wait a moment, then test again."),
+    ("gave no full reply", "The server may be loading the model: test again, or give it more time below."),
+    ("worker ended", "Test it again."),
+)
+"""What to do, by what the failure's words hold."""
+
+
+def test_advice(error: str) -> str:
+    """What to do about a failed test of a model."""
+    found = (advice for words, advice in _TEST_ADVICE if words in error)
+    return next(found, "See the server's own log, then test again.")

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from itertools import groupby
 
-from sqlalchemy import func, select
-from sqlalchemy.orm import Session, undefer
+from sqlalchemy import ColumnElement, exists, func, or_, select
+from sqlalchemy.orm import InstrumentedAttribute, Session, undefer
 
-from app.db.models import BuggyProgramRow, ProblemRow, ProblemSetRow
+from app.db.models import BuggyProgramRow, ProblemImport, ProblemRow, ProblemSetRow
 from app.domain.errors import NotFoundError
 from app.domain.problems import BuggyProgram, Problem
 
@@ -19,6 +19,28 @@ class ProblemSetFamily:
 
     name: str
     versions: tuple[ProblemSetRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ProblemFilter:
+    """What a set's table is narrowed to; empty is no narrowing. `text` is looked for in keys and titles."""
+
+    text: str = ""
+    difficulty: str = ""
+    test_style: str = ""
+    buggy: bool = False
+    """Only problems with buggy programs."""
+
+
+_EVERY = ProblemFilter()
+
+
+@dataclass(frozen=True, slots=True)
+class FilterChoices:
+    """The difficulties and styles of tests that a set's problems have."""
+
+    difficulties: tuple[str, ...]
+    test_styles: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +60,11 @@ class ProblemLine:
 
 @dataclass(frozen=True, slots=True)
 class ProblemPage:
-    """Up to a hundred problems; `next_after` continues, None at the end."""
+    """Up to a hundred problems; `next_after` continues, None at the end. `total` counts all that are looked for."""
 
     rows: tuple[ProblemLine, ...]
     next_after: int | None
+    total: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +93,21 @@ def problem_set(session: Session, problem_set_id: int) -> ProblemSetRow:
     return row
 
 
-def list_problems(session: Session, problem_set_id: int, after: int | None) -> ProblemPage:
+def filter_choices(session: Session, problem_set_id: int) -> FilterChoices:
+    """What a set's problems can be narrowed to."""
+
+    def values(column: InstrumentedAttribute[str | None] | InstrumentedAttribute[str]) -> tuple[str, ...]:
+        query = select(column).where(ProblemRow.problem_set_id == problem_set_id, column.is_not(None)).distinct()
+        return tuple(sorted(value for value in session.scalars(query) if value))
+
+    return FilterChoices(values(ProblemRow.difficulty), values(ProblemRow.test_style))
+
+
+def list_problems(
+    session: Session, problem_set_id: int, after: int | None, narrowed: ProblemFilter = _EVERY
+) -> ProblemPage:
     """The problems of a set behind position `after`, in order."""
+    conditions = _conditions(problem_set_id, narrowed)
     buggy = (
         select(func.count()).where(BuggyProgramRow.problem_id == ProblemRow.id).correlate(ProblemRow).scalar_subquery()
     )
@@ -87,7 +123,7 @@ def list_problems(session: Session, problem_set_id: int, after: int | None) -> P
             ProblemRow.case_count,
             buggy,
         )
-        .where(ProblemRow.problem_set_id == problem_set_id)
+        .where(*conditions)
         .order_by(ProblemRow.position)
         .limit(PAGE + 1)
     )
@@ -95,7 +131,43 @@ def list_problems(session: Session, problem_set_id: int, after: int | None) -> P
         query = query.where(ProblemRow.position > after)
     found = [ProblemLine(*row) for row in session.execute(query)]
     rows = tuple(found[:PAGE])
-    return ProblemPage(rows, rows[-1].position if len(found) > PAGE else None)
+    total = session.scalar(select(func.count()).select_from(ProblemRow).where(*conditions)) or 0
+    return ProblemPage(rows, rows[-1].position if len(found) > PAGE else None, total)
+
+
+def _conditions(problem_set_id: int, narrowed: ProblemFilter) -> list[ColumnElement[bool]]:
+    conditions = [ProblemRow.problem_set_id == problem_set_id]
+    if narrowed.text:
+        wanted = narrowed.text.lower()
+        conditions.append(
+            or_(
+                *(func.lower(column).contains(wanted, autoescape=True) for column in (ProblemRow.key, ProblemRow.title))
+            )
+        )
+    if narrowed.difficulty:
+        conditions.append(ProblemRow.difficulty == narrowed.difficulty)
+    if narrowed.test_style:
+        conditions.append(ProblemRow.test_style == narrowed.test_style)
+    if narrowed.buggy:
+        conditions.append(exists().where(BuggyProgramRow.problem_id == ProblemRow.id))
+    return conditions
+
+
+def problem_import(session: Session, import_id: int) -> ProblemImport:
+    """One import, without its file.
+
+    Raises NotFoundError.
+    """
+    row = session.get(ProblemImport, import_id)
+    if row is None:
+        raise NotFoundError(f"there is no import {import_id}")
+    return row
+
+
+def latest_imports(session: Session) -> list[ProblemImport]:
+    """The last five imports that brought no set: under way, failed or cancelled; newest first."""
+    query = select(ProblemImport).where(ProblemImport.problem_set_id.is_(None)).order_by(ProblemImport.id.desc())
+    return list(session.scalars(query.limit(5)))
 
 
 def problem_detail(session: Session, problem_set_id: int, problem_id: int) -> ProblemDetail:

@@ -103,9 +103,10 @@ def list_runs(session: Session, narrowed: RunFilter, before: int | None = None) 
     return RunPage(rows, rows[-1].id if len(found) > PAGE else None)
 
 
-def model_choices(session: Session) -> list[Choice]:
-    """Every model, by name."""
-    rows = session.execute(select(ModelEndpoint.id, ModelEndpoint.name).order_by(ModelEndpoint.name))
+def model_choices(session: Session, *, archived: bool = True) -> list[Choice]:
+    """Every model, by name; where not `archived`, those that new runs are offered."""
+    query = select(ModelEndpoint.id, ModelEndpoint.name).order_by(ModelEndpoint.name)
+    rows = session.execute(query if archived else query.where(ModelEndpoint.archived_at.is_(None)))
     return [Choice(id_, name) for id_, name in rows]
 
 

@@ -18,10 +18,10 @@ SIGNATURE, REFERENCE = "signature", "reference"
 
 @router.get("")
 def list_sets(request: Request, state: State) -> Response:
-    """Every problem set."""
+    """Every problem set, and imports that brought none yet."""
     with state.db.read() as session:
-        families = queries.list_problem_sets(session)
-    return render(request, "pages/problem_sets.html", {"families": families})
+        context = {"families": queries.list_problem_sets(session), "imports": queries.latest_imports(session)}
+    return render(request, "pages/problem_sets.html", context)
 
 
 @router.get("/{problem_set_id}")
@@ -29,13 +29,24 @@ def show_set(
     request: Request,
     state: State,
     problem_set_id: RowId,
+    q: str = "",
+    difficulty: str = "",
+    tests: str = "",
+    buggy: str = "",
     after: Annotated[int | None, Query(ge=0, le=LARGEST_ID)] = None,
 ) -> Response:
-    """One version: what validation found, and its problems."""
+    """One version: what validation found, and its problems, searched and narrowed."""
+    narrowed = queries.ProblemFilter(_findable(q), _findable(difficulty), _findable(tests), bool(buggy))
     with state.db.read() as session:
         row = queries.problem_set(session, problem_set_id)
-        page = queries.list_problems(session, problem_set_id, after)
-    context = {"problem_set": row, "report": _report(row.report), "page": page, "first_page": after is None}
+        context = {
+            "problem_set": row,
+            "report": _report(row.report),
+            "page": queries.list_problems(session, problem_set_id, after, narrowed),
+            "narrowed": narrowed,
+            "choices": queries.filter_choices(session, problem_set_id),
+            "first_page": after is None,
+        }
     return render(request, "pages/problem_set.html", context)
 
 
@@ -67,6 +78,11 @@ def problem_context(state: AppState, problem_set_id: int, problem_id: int) -> di
         "source": "",
         "error": None,
     }
+
+
+def _findable(text: str) -> str:
+    """What was typed, without what no database holds as text."""
+    return text.strip().replace("\0", "").encode("utf-8", "ignore").decode()
 
 
 def _loaded(detail: queries.ProblemDetail, load: str) -> str:

@@ -81,7 +81,7 @@ def _form_page(
         context = {
             "form": form,
             "errors": errors.messages,
-            "models": queries.model_choices(session),
+            "models": queries.model_choices(session, archived=False),
             "problem_sets": queries.problem_set_choices(session),
         }
     return render(request, "pages/run_new.html", context, status_code=status_code)

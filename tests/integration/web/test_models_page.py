@@ -5,7 +5,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import undefer
 
 from app.adapters.vault import Vault
-from app.db.models import ModelEndpoint
+from app.db.models import ModelEndpoint, ModelTest
 from app.main import SECRET_FILE
 from tests.integration.web.conftest import Workshop
 from tests.integration.web.test_pages import words
@@ -68,3 +68,81 @@ def test_an_error_stands_at_its_field_and_the_key_is_not_sent_back(
     assert 'value="512"' in answer.text or "max_tokens" in changes
     with workshop.database.read() as session:
         assert len(session.scalars(select(ModelEndpoint)).all()) == 2
+
+
+def change(**fields: str) -> dict[str, str]:
+    return {"name": "renamed", "concurrency": "7", "timeout_seconds": "60", "price_input": "", **fields}
+
+
+def stored(workshop: Workshop, model_id: int) -> ModelEndpoint:
+    with workshop.database.read() as session:
+        query = select(ModelEndpoint).where(ModelEndpoint.id == model_id).options(undefer(ModelEndpoint.api_key))
+        return session.scalars(query).one()
+
+
+def test_a_model_is_changed_and_its_key_kept_replaced_and_removed(workshop: Workshop) -> None:
+    address = workshop.client.post("/models", data=form()).headers["location"]
+    model_id = int(address.rpartition("/")[2])
+    before = stored(workshop, model_id).api_key
+    assert workshop.client.post(address, data=change(price_input="0.25", price_output="1")).status_code == 303
+    row = stored(workshop, model_id)
+    assert (row.name, row.concurrency, row.price_input, row.price_output) == ("renamed", 7, 0.25, 1.0)
+    assert (row.api_key, row.key_hint) == (before, "cdef")
+    # What decides its replies stays.
+    assert (row.base_url, row.model, row.sampling.max_tokens) == ("http://127.0.0.1:11434/v1", "codestral:22b", 512)
+    workshop.client.post(address, data=change(api_key="sk-a-new-key-9876"))
+    assert stored(workshop, model_id).key_hint == "9876"
+    assert "sk-a-new-key" not in workshop.client.get(address).text
+    workshop.client.post(address, data=change(remove_key="1"))
+    assert (stored(workshop, model_id).api_key, stored(workshop, model_id).key_hint) == (None, None)
+
+
+def test_a_wrong_change_stands_at_its_field_and_changes_nothing(workshop: Workshop) -> None:
+    answer = workshop.client.post(f"/models/{workshop.model}", data=change(name="repair-search", concurrency="0"))
+    assert answer.status_code == 422
+    assert "Must be between 1 and 1,000." in words(answer.text)
+    taken = workshop.client.post(f"/models/{workshop.model}", data=change(name="repair-search"))
+    assert "There is a model called 'repair-search' already." in words(taken.text)
+    assert stored(workshop, workshop.model).name == "priced"
+
+
+def test_a_price_that_a_budget_needs_cannot_become_unknown(workshop: Workshop) -> None:
+    start = {"problem_set": str(workshop.problem_set), "model": str(workshop.model), "budget_cost": "1"}
+    assert workshop.client.post("/runs", data=start).status_code == 303
+    answer = workshop.client.post(f"/models/{workshop.model}", data=change(price_output="1"))
+    assert answer.status_code == 422
+    assert "is under way with a budget in money, which needs both prices" in words(answer.text)
+    assert stored(workshop, workshop.model).price_input == 0.2
+
+
+def test_an_unused_model_is_deleted_and_a_used_one_archived(workshop: Workshop) -> None:
+    address = workshop.client.post("/models", data=form()).headers["location"]
+    assert workshop.client.post(f"{address}/delete").headers["location"] == "/models"
+    assert workshop.client.get(address).status_code == 404
+    start = {"problem_set": str(workshop.problem_set), "model": str(workshop.model)}
+    assert workshop.client.post("/runs", data=start).status_code == 303
+    refused = workshop.client.post(f"/models/{workshop.model}/delete")
+    assert refused.status_code == 409
+    assert "cannot be deleted; archive it instead" in words(refused.text)
+    assert workshop.client.post(f"/models/{workshop.model}/archive").status_code == 303
+    assert "priced" not in workshop.client.get("/runs/new").text
+    again = workshop.client.post("/runs", data=start)
+    assert again.status_code == 422
+    assert "priced is archived" in words(again.text)
+    workshop.client.post(f"/models/{workshop.model}/restore")
+    assert "priced" in workshop.client.get("/runs/new").text
+
+
+def test_a_test_is_queued_for_a_generate_worker(workshop: Workshop) -> None:
+    sent = workshop.client.post(f"/models/{workshop.model}/tests")
+    assert (sent.status_code, sent.headers["location"]) == (303, f"/models/{workshop.model}#test")
+    assert [".generate." in name for name in workshop.wakes()] == [True]
+    shown = workshop.client.get(f"/models/{workshop.model}").text
+    assert "waits for a generate worker" in words(shown)
+    assert f'hx-get="/models/{workshop.model}/test"' in shown
+    with workshop.database.write() as session:
+        test = session.scalars(select(ModelTest)).one()
+        test.finish("key refused by http://127.0.0.1:11434 (status 401)")
+    part = workshop.client.get(f"/models/{workshop.model}/test").text
+    assert "hx-get" not in part
+    assert "Does not work Key refused by http://127.0.0.1:11434 (status 401). Enter the key again below." in words(part)
