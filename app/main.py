@@ -20,11 +20,23 @@ from app.web.api import rejudgings as rejudgings_api
 from app.web.api import runs as runs_api
 from app.web.api import trials as trials_api
 from app.web.auth import Door, LoginRequired
-from app.web.csrf import require_form_token
 from app.web.body_limit import BodyLimit
+from app.web.csrf import require_form_token
 from app.web.deps import AppState
 from app.web.errors import install_error_pages
-from app.web.pages import computed, login, models, problem_imports, problem_sets, rejudgings, run, runs, tokens, trajectory, trials
+from app.web.pages import (
+    computed,
+    login,
+    models,
+    problem_imports,
+    problem_sets,
+    rejudgings,
+    run,
+    runs,
+    tokens,
+    trajectory,
+    trials,
+)
 from app.web.security import LoopbackOnly, SecurityHeaders
 
 SECRET_FILE = "secret.key"  # noqa: S105 — the name of the file, not the secret
