@@ -97,13 +97,13 @@ def _environment() -> Environment:
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_finalize,
+        extensions=[FormTokens],
         trim_blocks=True,
         lstrip_blocks=True,
     )
     env.filters.update(
         integer=integer,
         percent=percent,
-        extensions=[FormTokens],
         share=share,
         money=money,
         price=price,
@@ -123,9 +123,9 @@ def _environment() -> Environment:
         diff_lines=diff_lines,
         words=wording,
         judge_version=JUDGE_VERSION,
+        signed_in=signed_in,
     )
     return env
 
 
 _TEMPLATES = Jinja2Templates(env=_environment(), context_processors=[_page_context])
-        signed_in=signed_in,
