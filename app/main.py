@@ -13,11 +13,14 @@ from app.config import ROOT, Settings
 from app.db.session import Database
 from app.logs import configure_logging
 from app.web import health, metrics
+from app.web.api import exports as exports_api
+from app.web.api import leaderboard as leaderboard_api
 from app.web.api import models as models_api
 from app.web.api import problem_imports as problem_imports_api
 from app.web.api import problem_sets as problem_sets_api
 from app.web.api import rejudgings as rejudgings_api
 from app.web.api import runs as runs_api
+from app.web.api import share_links as share_links_api
 from app.web.api import trials as trials_api
 from app.web.auth import Door, LoginRequired
 from app.web.body_limit import BodyLimit
@@ -26,6 +29,7 @@ from app.web.deps import AppState
 from app.web.errors import install_error_pages
 from app.web.pages import (
     computed,
+    leaderboard,
     login,
     models,
     problem_imports,
@@ -33,6 +37,8 @@ from app.web.pages import (
     rejudgings,
     run,
     runs,
+    share,
+    shared,
     tokens,
     trajectory,
     trials,
@@ -82,9 +88,32 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         app.add_middleware(LoginRequired, door=door)
     app.add_middleware(SecurityHeaders)
     install_error_pages(app)
-    for module in (runs_api, rejudgings_api, problem_imports_api, problem_sets_api, trials_api, models_api):
+    for module in (
+        runs_api,
+        rejudgings_api,
+        problem_imports_api,
+        problem_sets_api,
+        trials_api,
+        models_api,
+        leaderboard_api,
+        exports_api,
+        share_links_api,
+    ):
         app.include_router(module.router)
-    for page in (runs, run, rejudgings, trajectory, models, problem_imports, problem_sets, trials, computed):
+    for page in (
+        runs,
+        run,
+        rejudgings,
+        trajectory,
+        models,
+        problem_imports,
+        problem_sets,
+        trials,
+        computed,
+        leaderboard,
+        share,
+        shared,
+    ):
         app.include_router(page.router, include_in_schema=False)
     for served in (health, metrics, *((login, tokens) if door is not None else ())):
         app.include_router(served.router, include_in_schema=False)

@@ -16,6 +16,7 @@ from app.domain.errors import LeaseLost, StorageError
 from app.domain.work import Step, WorkerKind
 from app.services.claim import Claim, claim_due, renew
 from app.services.heartbeats import beat, leave
+from app.services.measure_runs import measure_unmeasured
 from app.services.steps.failure import put_off_failed
 from app.services.steps.transitions import Wakes
 from app.services.sweep import sweep
@@ -201,3 +202,5 @@ class Worker:
         with self._lock:
             idle = self.concurrency - self._draining
         self._queue.wake(self.kind, max(0, min(due, idle)))
+        if self.kind is WorkerKind.GENERATE:  # its process mostly waits; the other's cores belong to programs
+            measure_unmeasured(self._db)

@@ -9,7 +9,7 @@ import sys
 
 import typer
 
-from app.cli import doctor, judge, models, problems, runs, serve, setting_up, tokens
+from app.cli import doctor, exports, judge, models, problems, runs, serve, setting_up, share, tokens
 from app.domain.errors import HalflifeError, InfrastructureError
 
 app = typer.Typer(
@@ -26,7 +26,9 @@ app.command("doctor")(doctor.doctor)
 app.command("judge")(judge.judge)
 app.add_typer(problems.app, name="problems")
 app.add_typer(models.app, name="models")
+runs.app.command("export")(exports.export)
 app.add_typer(runs.app, name="runs")
+app.add_typer(share.app, name="share")
 app.add_typer(tokens.app, name="tokens")
 
 

@@ -1,6 +1,6 @@
 """What routes need, as annotated dependencies over the application's typed state."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, cast
 
 from fastapi import Depends, Path, Request
@@ -10,6 +10,7 @@ from app.adapters.vault import Vault
 from app.config import Settings
 from app.db.base import LARGEST_ID
 from app.db.session import Database
+from app.web.throttle import Openings
 
 RowId = Annotated[int, Path(ge=1, le=LARGEST_ID)]
 
@@ -22,6 +23,7 @@ class AppState:
     db: Database
     vault: Vault
     queue: Queue
+    openings: Openings = field(default_factory=Openings)
 
 
 def app_state(request: Request) -> AppState:

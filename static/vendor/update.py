@@ -27,6 +27,15 @@ PACKAGES: dict[str, tuple[str, dict[str, str]]] = {
             "LICENSE": "LICENSE",
         },
     ),
+    # The same face where pictures are drawn: the renderer takes neither WOFF2 nor the weights of a variable font.
+    "inter-static": (
+        "@expo-google-fonts/inter@0.4.2",
+        {
+            "400Regular/Inter_400Regular.ttf": "inter-regular.ttf",
+            "600SemiBold/Inter_600SemiBold.ttf": "inter-semibold.ttf",
+            "LICENSE_FONT": "LICENSE",
+        },
+    ),
     "jetbrains-mono": (
         "@fontsource-variable/jetbrains-mono@5.3.0",
         {"files/jetbrains-mono-latin-wght-normal.woff2": "jetbrains-mono-latin.woff2", "LICENSE": "LICENSE"},

@@ -1,0 +1,67 @@
+"""What must agree before two runs are compared, and in what they differ."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from app.domain.ports import Sampling
+from app.domain.protocol.policy import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """Everything but the model that decides a run's figures.
+
+    `problems`: keys of the problems chosen, None for the whole set. `sandboxes` and `memory_tiers`: each kind that its
+    verdicts were made with. A seed is no condition: it tells two samples of the same experiment apart.
+    """
+
+    problem_set_hash: str
+    problems: tuple[str, ...] | None
+    judge_version: int
+    protocol: Protocol
+    prompts_version: int
+    sampling: Sampling
+    sandboxes: tuple[str, ...]
+    memory_tiers: tuple[str, ...]
+
+    def fields(self) -> dict[str, Any]:
+        """Each condition by its name, those of the protocol and of the sampling one by one."""
+        found: dict[str, Any] = {}
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, Protocol | Sampling):
+                found |= {inner.name: getattr(value, inner.name) for inner in fields(value)}
+            else:
+                found[field.name] = value
+        del found["seed"]
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One condition in which a run differs from the usual."""
+
+    condition: str
+    value: Any
+    usual: Any
+
+
+def usual(conditions: Sequence[Conditions]) -> Conditions | None:
+    """The conditions that most runs share, the earliest of them where several are as frequent; None without runs."""
+    if not conditions:
+        return None
+    keys = [_key(one) for one in conditions]
+    counts = Counter(keys)
+    return conditions[keys.index(max(counts, key=counts.__getitem__))]
+
+
+def differences(one: Conditions, usual: Conditions) -> tuple[Difference, ...]:
+    """In what a run differs from the usual conditions; empty where the two may be compared."""
+    theirs = usual.fields()
+    return tuple(Difference(name, value, theirs[name]) for name, value in one.fields().items() if value != theirs[name])
+
+
+def _key(one: Conditions) -> tuple[Any, ...]:
+    return tuple(one.fields().values())

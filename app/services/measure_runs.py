@@ -1,0 +1,46 @@
+"""Computing the figures of ended runs once, and keeping them until something they rest on changes."""
+
+from collections.abc import Iterable
+
+from sqlalchemy import select
+
+from app.db.models import Run, RunMetrics
+from app.db.queries.figures import ENDED, REJUDGED_LAST, computed_figures, unmeasured
+from app.db.session import Database
+from app.domain.metrics.figures import METRICS_VERSION
+from app.judge.judge import JUDGE_VERSION
+
+AT_A_TIME = 20
+"""Runs measured by one sweep of a worker: well under a second."""
+
+
+def measure_unmeasured(db: Database) -> int:
+    """Store the figures of ended runs that have none, or stale ones; returns of how many."""
+    with db.read() as session:
+        run_ids = unmeasured(session, AT_A_TIME)
+    measure_runs(db, run_ids)
+    return len(run_ids)
+
+
+def measure_runs(db: Database, run_ids: Iterable[int]) -> None:
+    """Compute and store the figures of these runs; those that have not ended are passed over."""
+    for run_id in run_ids:
+        with db.read() as session:
+            # What they are computed for is read before they are: a change meanwhile leaves them stale, never wrong.
+            state = session.execute(select(Run.finished_at, REJUDGED_LAST).where(Run.id == run_id, ENDED)).one_or_none()
+            if state is None:
+                continue
+            figures = computed_figures(session, run_id, JUDGE_VERSION)
+        finished_at, rejudging_id = state
+        with db.write() as session:
+            # The run's row makes two who measure it take turns.
+            session.execute(select(Run.id).where(Run.id == run_id).with_for_update())
+            session.merge(
+                RunMetrics(
+                    run_id=run_id,
+                    metrics_version=METRICS_VERSION,
+                    finished_at=finished_at,
+                    rejudging_id=rejudging_id,
+                    figures=figures,
+                )
+            )

@@ -1,0 +1,273 @@
+"""A run as files: every attempt as CSV and JSON, its chart as SVG and PNG, and BibTeX."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from app.db.base import Base
+from app.db.models import Attempt, Run, Transcript
+from app.db.queries.exports import WholeAttempt, WholeTrajectory, whole_trajectories
+from app.db.queries.figures import computed_figures
+from app.db.queries.labels import trajectory_label
+from app.db.queries.run import RunHead, run_head
+from app.db.session import Database
+from app.domain.metrics.figures import METRICS_VERSION
+from app.judge.judge import JUDGE_VERSION
+from app.web import wording
+from app.web.commands import create_command
+from app.web.documents import discloses
+from app.web.drawing import PNG_SCALE, decay_svg, png
+from app.web.tables import csv_lines
+
+_MEASURED = [
+    column.name for column in Attempt.__table__.columns if column.name not in ("id", "trajectory_id", "attempt_index")
+]
+"""Every other column of an attempt, whatever a later version adds."""
+_TEXTS = [column.name for column in Transcript.__table__.columns if column.name != "attempt_id"]
+
+_OF_RUN = ("run", "model", "problem_set", "problem_set_version", "problem_set_hash")
+_OF_TRAJECTORY = (
+    "trajectory", "position", "sample", "problem", "buggy_program", "outcome", "outcome_reason", "solved_at",
+    "attempts_judged", "sandbox_failures",
+)  # fmt: skip
+_OF_ATTEMPT = ("attempt", "attempt_id", "counts", "superseded_verdicts", *_MEASURED)
+CSV_HEADER = (*_OF_RUN, *_OF_TRAJECTORY, *_OF_ATTEMPT)
+
+
+class ExportFormat(StrEnum):
+    """What a run can be written as."""
+
+    CSV = "csv"
+    JSON = "json"
+    SVG = "svg"
+    PNG = "png"
+    BIBTEX = "bibtex"
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """How a run is written. `parts` reads it, and raises NotFoundError before it gives the first part."""
+
+    suffix: str
+    media_type: str
+    parts: Callable[[Database, int], Iterable[bytes]]
+
+
+def _csv(db: Database, run_id: int) -> Iterable[bytes]:
+    head = _head(db, run_id)
+
+    def parts() -> Iterator[bytes]:
+        with db.read() as session:
+            trajectories = whole_trajectories(session, run_id, texts=False)
+            for text in csv_lines(CSV_HEADER, (row for one in trajectories for row in _csv_rows(head, one))):
+                yield text.encode()
+
+    return parts()
+
+
+def _csv_rows(head: RunHead, one: WholeTrajectory) -> Iterator[list[Any]]:
+    """A row an attempt; a trajectory without any has one all the same, so that no problem is missing."""
+    trajectory, problem_set = one.trajectory, head.problem_set
+    shared: list[Any] = [
+        head.run.id, head.endpoint.name, problem_set.name, problem_set.version, problem_set.content_hash,
+        trajectory.id, trajectory.position, trajectory.sample, one.problem_key, one.buggy_key, trajectory.outcome,
+        trajectory.outcome_reason, trajectory.solved_at, trajectory.attempts_judged, trajectory.sandbox_failures,
+    ]  # fmt: skip
+    for whole in one.attempts:
+        attempt = whole.attempt
+        superseded = [old.verdict for old in whole.superseded] or None
+        measured = [getattr(attempt, name) for name in _MEASURED]
+        yield [*shared, attempt.attempt_index, attempt.id, one.counts(attempt), superseded, *measured]
+    if not one.attempts:
+        yield shared + [None] * len(_OF_ATTEMPT)
+
+
+def _json(db: Database, run_id: int) -> Iterable[bytes]:
+    head = _head(db, run_id)
+
+    def parts() -> Iterator[bytes]:
+        with db.read() as session:
+            figures = computed_figures(session, run_id, JUDGE_VERSION)
+            opening = json.dumps(_run_document(head, asdict(figures)), default=_plain, indent=1)
+            yield (opening.removesuffix("\n}") + ',\n "trajectories": [').encode()
+            for number, one in enumerate(whole_trajectories(session, run_id, texts=True)):
+                text = json.dumps(_trajectory_document(head, one), default=_plain)
+                yield ((",\n  " if number else "\n  ") + text).encode()
+        yield b"\n ]\n}\n"
+
+    return parts()
+
+
+def _run_document(head: RunHead, figures: dict[str, Any]) -> dict[str, Any]:
+    run, problem_set, endpoint = head.run, head.problem_set, head.endpoint
+    return {
+        "halflife_export": 1,
+        "run": {**_columns(run), "protocol": asdict(run.protocol)},
+        "model": {
+            "name": endpoint.name,
+            "kind": endpoint.kind,
+            "base_url": endpoint.base_url,
+            "model": endpoint.model,
+            "sampling": asdict(endpoint.sampling),
+            "price_input": endpoint.price_input,
+            "price_output": endpoint.price_output,
+        },
+        "problem_set": {
+            "name": problem_set.name,
+            "version": problem_set.version,
+            "content_hash": problem_set.content_hash,
+            "format": problem_set.format,
+            "licence": problem_set.licence,
+            "source": problem_set.source,
+            "problem_count": problem_set.problem_count,
+        },
+        "versions": {
+            "metrics": METRICS_VERSION,
+            "prompts": run.prompts_version,
+            "judge_of_run": run.judge_version,
+            "judge_today": JUDGE_VERSION,
+        },
+        "figures": figures,
+        "command": create_command(head),
+    }
+
+
+def _trajectory_document(head: RunHead, one: WholeTrajectory) -> dict[str, Any]:
+    trajectory = one.trajectory
+    return {
+        "trajectory": trajectory.id,
+        "label": trajectory_label(one.problem_key, one.buggy_key),
+        "position": trajectory.position,
+        "sample": trajectory.sample,
+        "problem": one.problem_key,
+        "buggy_program": one.buggy_key,
+        "outcome": trajectory.outcome,
+        "outcome_reason": trajectory.outcome_reason,
+        "solved_at": trajectory.solved_at,
+        "attempts_judged": trajectory.attempts_judged,
+        "sandbox_failures": trajectory.sandbox_failures,
+        "attempts": [_attempt_document(head, one, whole) for whole in one.attempts],
+    }
+
+
+def _attempt_document(head: RunHead, one: WholeTrajectory, whole: WholeAttempt) -> dict[str, Any]:
+    attempt, transcript = whole.attempt, whole.transcript
+    document: dict[str, Any] = {
+        "attempt": attempt.attempt_index,
+        "attempt_id": attempt.id,
+        "counts": one.counts(attempt),
+        **{name: getattr(attempt, name) for name in _MEASURED},
+        "superseded": [
+            {"verdict": old.verdict, "judge_version": old.judge_version, "judged_at": old.judged_at}
+            for old in whole.superseded
+        ],
+    }
+    if transcript is not None:
+        document |= {name: getattr(transcript, name) for name in _TEXTS}
+        failure = transcript.first_failure
+        if failure is not None and not discloses(failure, head.run.protocol.disclosure):
+            document["first_failure"] = {"index": failure["index"], "visible": False, "disclosed": False}
+    return document
+
+
+def _svg(db: Database, run_id: int) -> Iterable[bytes]:
+    return [_chart(db, run_id).encode()]
+
+
+def _png(db: Database, run_id: int) -> Iterable[bytes]:
+    return [png(_chart(db, run_id), scale=PNG_SCALE)]
+
+
+def _chart(db: Database, run_id: int) -> str:
+    with db.read() as session:
+        head = run_head(session, run_id)
+        figures = computed_figures(session, run_id, JUDGE_VERSION)
+    facts = [
+        f"{head.problem_set.name}, version {head.problem_set.version} ({head.problem_set.content_hash[:12]})",
+        wording.count(figures.decay.n, "problem"),
+        f"E0 {_percent(figures.decay.e0.estimate)}",
+        f"final accuracy {_percent(figures.decay.final_accuracy.estimate)}",
+        f"λ {wording.rate(figures.decay)}",
+        f"judge {head.run.judge_version}",
+        f"run {run_id}",
+    ]
+    if figures.left_unfinished:
+        facts.append(f"{figures.left_unfinished:,} not finished")
+    return decay_svg(figures.decay, head.run.protocol, f"{head.endpoint.name} on {head.problem_set.name}", facts)
+
+
+def _bibtex(db: Database, run_id: int) -> Iterable[bytes]:
+    head = _head(db, run_id)
+    run, problem_set = head.run, head.problem_set
+    ended = run.finished_at or run.created_at
+    title = f"{head.endpoint.name} on {problem_set.name}, version {problem_set.version}: a run of Halflife"
+    note = (
+        f"Run {run.id}, problem set {problem_set.content_hash[:16]}, judge {run.judge_version},"
+        f" prompts {run.prompts_version}, metrics {METRICS_VERSION}. Repeat it by: {create_command(head)}"
+    )
+    return [
+        f"@misc{{halflife-run-{run.id},\n  title = {{{_tex(title)}}},\n  year = {{{ended:%Y}}},\n"
+        f"  month = {{{ended:%m}}},\n  note = {{{_tex(note)}}}\n}}\n\n{_PAPERS}".encode()
+    ]
+
+
+_PAPERS = """@article{adnan2025debugging,
+  title = {The Debugging Decay Index: Rethinking Debugging Strategies for Code {LLMs}},
+  author = {Adnan, Muntasir and Kuhn, Carlos C. N.},
+  year = {2025},
+  journal = {arXiv preprint arXiv:2506.18403},
+  eprint = {2506.18403},
+  archiveprefix = {arXiv}
+}
+
+@article{wilson1927probable,
+  title = {Probable Inference, the Law of Succession, and Statistical Inference},
+  author = {Wilson, Edwin B.},
+  year = {1927},
+  journal = {Journal of the American Statistical Association},
+  volume = {22},
+  number = {158},
+  pages = {209--212}
+}
+"""
+"""Where E0, λ, R², half-life and t_θ come from, and the intervals beside them."""
+
+EXPORTS = {
+    ExportFormat.CSV: Export("csv", "text/csv; charset=utf-8", _csv),
+    ExportFormat.JSON: Export("json", "application/json", _json),
+    ExportFormat.SVG: Export("svg", "image/svg+xml", _svg),
+    ExportFormat.PNG: Export("png", "image/png", _png),
+    ExportFormat.BIBTEX: Export("bib", "application/x-bibtex; charset=utf-8", _bibtex),
+}
+
+
+def _head(db: Database, run_id: int) -> RunHead:
+    with db.read() as session:
+        return run_head(session, run_id)
+
+
+def _columns(row: Base) -> dict[str, Any]:
+    return {column.name: getattr(row, column.name) for column in Run.__table__.columns if column.name != "protocol"}
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    raise TypeError(f"{type(value).__name__} is no JSON value")
+
+
+_TEX_SPECIAL = {
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "%": r"\%", "#": r"\#", "&": r"\&", "_": r"\_", "$": r"\$",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+}  # fmt: skip
+
+
+def _tex(text: str) -> str:
+    return "".join(_TEX_SPECIAL.get(character, character) for character in text if character.isprintable())
+
+
+def _percent(share: float | None) -> str:
+    return "–" if share is None else f"{100 * share:.1f} %"

@@ -1,0 +1,150 @@
+"""The leaderboard: its figures, its order, what it says of runs that may not be compared, and its exports."""
+
+import csv
+import io
+import re
+
+import pytest
+from sqlalchemy import select, update
+
+from app.db.models import ModelEndpoint, ProblemRow, ProblemSetRow, Run, RunMetrics, RunStatus, Trajectory
+from app.db.queries.figures import unmeasured
+from app.domain.protocol.policy import Protocol, Start
+from app.services.measure_runs import measure_runs, measure_unmeasured
+from tests.fixtures.example_data import store_model, store_run
+from tests.integration.web.conftest import Site, Workshop
+from tests.integration.web.test_pages import words
+
+THREE = [("A",), ("W", "A"), ("W", "W", "W")]
+
+
+@pytest.fixture
+def board(workshop: Workshop) -> Workshop:
+    """Four runs on three problems: alike, alike, with one more attempt, and one that repairs."""
+    with workshop.database.write() as session:
+        problem_set = session.get_one(ProblemSetRow, workshop.problem_set)
+        problems = list(session.scalars(select(ProblemRow).order_by(ProblemRow.position)))
+        priced = session.get_one(ModelEndpoint, workshop.model)
+        free = store_model(session, "free")
+        three, four = Protocol(attempts=3), Protocol(attempts=4)
+        store_run(session, problem_set, problems, priced, THREE, protocol=three)
+        store_run(session, problem_set, problems, free, [("A",), ("A",), ("W", "budget")], protocol=three)
+        store_run(
+            session, problem_set, problems, free, [("A",), ("W", "W", "W", "A"), ("W", "W", "W", "W")], protocol=four
+        )
+        store_run(
+            session, problem_set, problems, priced, [("A",)] * 3, protocol=Protocol(start=Start.DEBUG, attempts=3)
+        )
+    return workshop
+
+
+def runs_shown(markup: str) -> list[int]:
+    return [int(found) for found in re.findall(r'<th scope="row">\s*<a href="/runs/(\d+)"', markup)]
+
+
+def test_rows_are_sorted_by_final_accuracy_and_first_repairs_stand_apart(board: Workshop) -> None:
+    shown = board.client.get("/leaderboard").text
+    # Final accuracies: 2/3, 2/3 and 2/3; the newest run first where they are equal.
+    assert runs_shown(shown) == [3, 2, 1]
+    assert runs_shown(board.client.get("/leaderboard?start=debug").text) == [4]
+    # E0: 1/3, 2/3, 1/3.
+    assert runs_shown(board.client.get("/leaderboard?sort=e0").text) == [2, 3, 1]
+    assert runs_shown(board.client.get("/leaderboard?sort=e0&order=asc").text) == [3, 1, 2]
+    assert 'aria-sort="ascending"' in board.client.get("/leaderboard?sort=e0&order=asc").text
+
+
+def test_what_is_unknown_stands_last_whichever_way_it_is_sorted(board: Workshop) -> None:
+    # The model without prices has no cost.
+    assert runs_shown(board.client.get("/leaderboard?sort=cost&order=asc").text)[0] == 1
+    assert runs_shown(board.client.get("/leaderboard?sort=cost&order=desc").text)[0] == 1
+
+
+def test_runs_that_may_not_be_compared_are_flagged_with_the_difference(board: Workshop) -> None:
+    shown = words(board.client.get("/leaderboard").text)
+    assert "2 of 3 runs share their conditions" in shown
+    assert "Not comparable with the others: attempts: 4 instead of 3." in shown
+    assert "Incomplete: 1 problem not finished (1 censored later)." in shown
+    assert runs_shown(board.client.get("/leaderboard?alike=1").text) == [2, 1]
+    assert runs_shown(board.client.get("/leaderboard?attempts=4").text) == [3]
+    assert runs_shown(board.client.get(f"/leaderboard?model={board.model}").text) == [1]
+
+
+def test_columns_are_chosen_and_intervals_are_wilsons(board: Workshop) -> None:
+    shown = words(board.client.get(f"/leaderboard?model={board.model}&column=e0&column=unfinished").text)
+    # Wilson, 1 of 3: centre (1/3 + z²/6)/(1 + z²/3) = 0.427, half-width 0.366 → 6.1 – 79.2 %.
+    assert "33.3 6.1 – 79.2 %" in shown
+    assert "Half-life, attempts" not in shown
+    assert "Unfinished, problems" in shown
+
+
+def test_a_row_holds_the_command_that_repeats_it(board: Workshop) -> None:
+    shown = words(board.client.get(f"/leaderboard?model={board.model}").text)
+    assert "halflife runs create --problems Small@1 --model priced --start generate --attempts 3" in shown
+
+
+def test_a_list_of_runs_is_compared_over_their_starts(board: Workshop) -> None:
+    shown = board.client.get("/leaderboard?run=1,4").text
+    assert sorted(runs_shown(shown)) == [1, 4]
+    assert "attempt 0:" in words(shown)
+
+
+def test_figures_are_stored_once_and_anew_when_the_run_ended_anew(board: Workshop) -> None:
+    assert measure_unmeasured(board.database) == 4
+    assert measure_unmeasured(board.database) == 0
+    with board.database.write() as session:
+        run = session.get_one(Run, 1)
+        run.finished_at = run.created_at
+        session.execute(update(Trajectory).where(Trajectory.run_id == 1).values(outcome="solved", solved_at=0))
+    with board.database.read() as session:
+        assert unmeasured(session, 10) == [1]
+    shown = words(board.client.get(f"/leaderboard?model={board.model}&column=accuracy").text)
+    assert "100.0 43.9 – 100.0 %" in shown  # 3 of 3: low = 3/(3 + z²) = 0.43850
+    with board.database.read() as session:
+        assert unmeasured(session, 10) == []
+
+
+def test_running_and_dry_runs_are_left_out_until_asked_for(board: Workshop) -> None:
+    with board.database.write() as session:
+        session.execute(update(Run).where(Run.id == 1).values(dry_run=True))
+        session.execute(update(Run).where(Run.id == 2).values(status=RunStatus.RUNNING, finished_at=None))
+    assert runs_shown(board.client.get("/leaderboard").text) == [3]
+    with_it = board.client.get("/leaderboard?unfinished=1").text
+    assert runs_shown(with_it) == [3, 2]
+    assert "Provisional: 3 of 3 problems ended." in words(with_it)
+    measure_runs(board.database, [2])
+    with board.database.read() as session:
+        assert session.get(RunMetrics, 2) is None
+
+
+def test_exports_hold_every_row_of_the_filtered_board(board: Workshop) -> None:
+    answer = board.client.get("/api/leaderboard/csv?sort=e0")
+    rows = list(csv.DictReader(io.StringIO(answer.text)))
+    assert [row["run"] for row in rows] == ["2", "3", "1"]
+    assert (rows[0]["e0"], rows[0]["cost"]) == (repr(2 / 3), "")
+    assert rows[1]["differs"] == '["attempts: 4 instead of 3"]'
+    document = board.client.get("/api/leaderboard?sort=e0").json()
+    assert [row["run"] for row in document["rows"]] == [2, 3, 1]
+    assert (document["runs"], document["comparable"]) == (3, 2)
+    with open("docs/exports.md", encoding="utf-8") as file:
+        described = file.read()
+    bare = {name.removesuffix("_low").removesuffix("_high") for name in rows[0]} - {"run", "model"}
+    assert {name for name in bare if f"`{name}`" not in described} == set()
+
+
+def test_without_runs_the_board_says_what_to_do(workshop: Workshop) -> None:
+    shown = words(workshop.client.get("/leaderboard").text)
+    assert "No run has been made yet." in shown
+    assert workshop.client.get("/leaderboard?set=999").status_code in (200, 404)
+
+
+@pytest.mark.parametrize(
+    "query", ["sort=nonsense&page=999999999999", "run=abc", "column=%00&attempts=-1", "set=%F0%9F%90%9B", "page=2"]
+)
+def test_an_odd_address_shows_what_it_can(board: Workshop, query: str) -> None:
+    assert board.client.get(f"/leaderboard?{query}").status_code == 200
+
+
+def test_verdicts_without_isolation_are_said_to_be_so(site: Site) -> None:
+    shown = words(site.client.get(f"/leaderboard?set={site.example.problem_set}&start=debug").text)
+    assert "repair-search" in shown
+    assert "without isolation" in shown

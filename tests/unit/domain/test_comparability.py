@@ -1,0 +1,59 @@
+"""What must agree before two runs are compared."""
+
+from dataclasses import fields, replace
+
+import pytest
+
+from app.domain.comparability import Conditions, differences, usual
+from app.domain.ports import Sampling
+from app.domain.protocol.policy import Disclosure, History, Protocol, Start, StopOn
+
+BASE = Conditions(
+    problem_set_hash="a" * 64,
+    problems=None,
+    judge_version=2,
+    protocol=Protocol(),
+    prompts_version=1,
+    sampling=Sampling(),
+    sandboxes=("bubblewrap",),
+    memory_tiers=("cgroup",),
+)
+
+OTHERS = {
+    "problem_set_hash": replace(BASE, problem_set_hash="b" * 64),
+    "problems": replace(BASE, problems=("one",)),
+    "judge_version": replace(BASE, judge_version=1),
+    "prompts_version": replace(BASE, prompts_version=2),
+    "sandboxes": replace(BASE, sandboxes=("bubblewrap", "none")),
+    "memory_tiers": replace(BASE, memory_tiers=("rlimit",)),
+    "start": replace(BASE, protocol=Protocol(start=Start.DEBUG)),
+    "attempts": replace(BASE, protocol=Protocol(attempts=7)),
+    "disclosure": replace(BASE, protocol=Protocol(disclosure=Disclosure.ALL)),
+    "stop_on": replace(BASE, protocol=Protocol(stop_on=StopOn.VISIBLE)),
+    "history": replace(BASE, protocol=Protocol(history=History.LAST)),
+    "cpu_seconds": replace(BASE, protocol=Protocol(cpu_seconds=1.0)),
+    "memory_mb": replace(BASE, protocol=Protocol(memory_mb=64)),
+    "system_prompt": replace(BASE, protocol=Protocol(system_prompt="You repair programs.")),
+    "temperature": replace(BASE, sampling=Sampling(temperature=0.1)),
+    "top_p": replace(BASE, sampling=Sampling(top_p=0.9)),
+    "max_tokens": replace(BASE, sampling=Sampling(max_tokens=10)),
+}
+
+
+@pytest.mark.parametrize("condition", OTHERS)
+def test_a_difference_in_any_condition_is_found_and_named(condition: str) -> None:
+    assert [one.condition for one in differences(OTHERS[condition], BASE)] == [condition]
+
+
+def test_every_field_of_protocol_and_sampling_is_a_condition_save_the_seed() -> None:
+    named = {field.name for kind in (Protocol, Sampling, Conditions) for field in fields(kind)}
+    assert named - {"protocol", "sampling", "seed"} == set(OTHERS)
+    assert differences(replace(BASE, protocol=Protocol(seed=9)), BASE) == ()
+
+
+def test_the_usual_conditions_are_those_that_most_share_whatever_their_seed() -> None:
+    other = OTHERS["attempts"]
+    seeded = replace(BASE, protocol=Protocol(seed=5))
+    assert usual([other, BASE, seeded]) in (BASE, seeded)
+    assert usual([other, BASE]) == other
+    assert usual([]) is None
