@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from app.domain.ports import Sampling
@@ -14,7 +14,7 @@ class Conditions:
     """Everything but the model that decides a run's figures.
 
     `problems`: keys of the problems chosen, None for the whole set. `sandboxes` and `memory_tiers`: each kind that its
-    verdicts were made with. A seed is no condition: it tells two samples of the same experiment apart.
+    verdicts were made with. A seed is no condition, it tells two samples of the same experiment apart: it is set to 0.
     """
 
     problem_set_hash: str
@@ -25,6 +25,10 @@ class Conditions:
     sampling: Sampling
     sandboxes: tuple[str, ...]
     memory_tiers: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if self.protocol.seed != 0:
+            object.__setattr__(self, "protocol", replace(self.protocol, seed=0))
 
     def fields(self) -> dict[str, Any]:
         """Each condition by its name, those of the protocol and of the sampling one by one."""
@@ -52,16 +56,12 @@ def usual(conditions: Sequence[Conditions]) -> Conditions | None:
     """The conditions that most runs share, the earliest of them where several are as frequent; None without runs."""
     if not conditions:
         return None
-    keys = [_key(one) for one in conditions]
-    counts = Counter(keys)
-    return conditions[keys.index(max(counts, key=counts.__getitem__))]
+    return Counter(conditions).most_common(1)[0][0]
 
 
 def differences(one: Conditions, usual: Conditions) -> tuple[Difference, ...]:
     """In what a run differs from the usual conditions; empty where the two may be compared."""
+    if one == usual:
+        return ()
     theirs = usual.fields()
     return tuple(Difference(name, value, theirs[name]) for name, value in one.fields().items() if value != theirs[name])
-
-
-def _key(one: Conditions) -> tuple[Any, ...]:
-    return tuple(one.fields().values())

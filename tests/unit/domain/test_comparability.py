@@ -54,6 +54,6 @@ def test_every_field_of_protocol_and_sampling_is_a_condition_save_the_seed() -> 
 def test_the_usual_conditions_are_those_that_most_share_whatever_their_seed() -> None:
     other = OTHERS["attempts"]
     seeded = replace(BASE, protocol=Protocol(seed=5))
-    assert usual([other, BASE, seeded]) in (BASE, seeded)
+    assert usual([other, BASE, seeded]) == BASE
     assert usual([other, BASE]) == other
     assert usual([]) is None
