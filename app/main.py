@@ -27,6 +27,7 @@ from app.web.body_limit import BodyLimit
 from app.web.csrf import require_form_token
 from app.web.deps import AppState
 from app.web.errors import install_error_pages
+from app.web.live import LiveRuns
 from app.web.pages import (
     computed,
     leaderboard,
@@ -64,10 +65,12 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         chosen.home.mkdir(parents=True, exist_ok=True)
         db = Database(chosen.database)
         vault = Vault.at(chosen.home / SECRET_FILE) if chosen.secret_key is None else Vault(chosen.secret_key)
-        app.state.halflife = AppState(chosen, db, vault, Queue(make_celery(chosen)))
+        live = LiveRuns(db)
+        app.state.halflife = AppState(chosen, db, vault, Queue(make_celery(chosen)), live)
         try:
             yield
         finally:
+            await live.close()
             db.close()
 
     # No documentation pages: they would load scripts from elsewhere. The schema itself is served.

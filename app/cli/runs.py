@@ -1,6 +1,7 @@
 """`halflife runs …`."""
 
 import time
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -13,19 +14,22 @@ from app.cli.serve import START_SECONDS, worker_children
 from app.db.base import LARGEST_ID
 from app.db.models import RejudgingStatus, RunStatus
 from app.db.queries.decay_counts import RunSummary, run_summary
+from app.db.queries.progress import WaitKind
 from app.db.queries.rejudging import RejudgingView, rejudging_view
-from app.db.queries.runs import RunFilter, list_runs
+from app.db.queries.runs import RunFilter, RunOrder, SortKey, list_runs
 from app.db.queries.trajectory import trajectory_detail
 from app.domain.errors import SandboxError
 from app.domain.metrics.decay import DecayStatus
 from app.domain.protocol.policy import Disclosure, History, Protocol, Start, StopOn
 from app.domain.work import WorkerKind
 from app.judge.judge import JUDGE_VERSION
-from app.services.control_run import cancel_run, resume_run
+from app.services.control_run import cancel_run, pause_run, resume_run
 from app.services.manage_endpoints import ensure_repair_search
 from app.services.rejudge_run import apply_rejudging, start_rejudging
+from app.services.retry_run import retry_run
 from app.services.submit_run import DEFAULT_IN_FLIGHT, RunRequest, submit_run
 from app.web.documents import rejudging_document, trajectory_document
+from app.web.pace import backing_off, waiting
 from app.web.text import printable
 
 app = typer.Typer(help="Runs: create, follow, show.", no_args_is_help=True)
@@ -56,12 +60,18 @@ def create(
     cpu_seconds: Annotated[float | None, typer.Option(help="CPU limit; each problem's own when left out.")] = None,
     memory_mb: Annotated[int | None, typer.Option(help="Memory limit; each problem's own when left out.")] = None,
     problem: Annotated[list[str] | None, typer.Option(help="Key of one problem; may be repeated.")] = None,
+    difficulty: Annotated[list[str] | None, typer.Option(help="Only problems rated so; may be repeated.")] = None,
+    first: Annotated[int | None, typer.Option(help="Only so many problems, in the set's order.")] = None,
+    system_prompt: Annotated[str | None, typer.Option(help="Instead of the usual one; recorded by its hash.")] = None,
     budget_tokens: Annotated[int | None, typer.Option(help="Stop before more tokens than this are used.")] = None,
     budget_cost: Annotated[float | None, typer.Option(help="The same for money.")] = None,
     in_flight: Annotated[
         int,
         typer.Option(help="Trajectories of this run under way at once; 1 suits a server that answers one at a time."),
     ] = DEFAULT_IN_FLIGHT,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="One problem with one attempt, left out of boards.")
+    ] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Follow the run; starts workers if none are running.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
@@ -75,6 +85,7 @@ def create(
         cpu_seconds=cpu_seconds,
         memory_mb=memory_mb,
         seed=seed,
+        system_prompt=system_prompt,
     )
     with installation() as opened:
         ensure_repair_search(opened.db, opened.vault)
@@ -83,9 +94,12 @@ def create(
             endpoint_id=endpoint_id(opened, model),
             protocol=protocol,
             problems=problem,
+            difficulties=difficulty,
+            first=first,
             budget_tokens=budget_tokens,
             budget_cost=budget_cost,
             max_in_flight=in_flight,
+            dry_run=dry_run,
         )
         run_id = submit_run(opened.db, request)
         wake_all(opened)
@@ -110,10 +124,17 @@ def show(run_id: RunId, as_json: JsonFlag = False) -> None:
 
 
 @app.command("list")
-def list_(as_json: JsonFlag = False) -> None:
-    """List the newest runs."""
+def list_(
+    status: Annotated[RunStatus | None, typer.Option(help="Only runs that stand so.")] = None,
+    search: Annotated[str | None, typer.Option(help="Part of a model's or a problem set's name.")] = None,
+    sort: Annotated[SortKey, typer.Option(help="By what they are sorted.")] = SortKey.STARTED,
+    rising: Annotated[bool, typer.Option("--rising", help="The least first.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """List the fifty newest runs, or the first fifty as sorted."""
     with installation() as opened, opened.db.read() as session:
-        rows = list_runs(session, RunFilter()).rows
+        page = list_runs(session, RunFilter(status=status, search=search), RunOrder(sort, falling=not rising))
+    rows, now = page.rows, datetime.now(UTC)
     documents = [
         {
             "id": row.id,
@@ -123,6 +144,8 @@ def list_(as_json: JsonFlag = False) -> None:
             "judge_version": row.judge_version,
             "judging_outdated": row.judge_version != JUDGE_VERSION,
             "status": row.status,
+            "dry_run": row.dry_run,
+            "waiting": None if row.wait is None else waiting(row.wait, now),
             "problems": row.problems,
             "ended": row.ended,
             "solved": row.solved,
@@ -132,9 +155,16 @@ def list_(as_json: JsonFlag = False) -> None:
     text = "\n".join(
         f"{row.id}  {row.model_name} on {row.problem_set_name}  {row.status}  solved {row.solved} of {row.problems}"
         f"{'' if row.judge_version == JUDGE_VERSION else f'  judging outdated (judge {row.judge_version})'}"
+        f"{'  dry run' if row.dry_run else ''}"
+        f"{'' if row.wait is None else f'  {waiting(row.wait, now)}'}"
         for row in rows
     )
-    emit(documents, as_json, text or "No runs yet: start one with `halflife runs create`.")
+    if page.total > len(rows):
+        text += f"\n… and {page.total - len(rows)} more"
+    nothing = "No runs yet: start one with `halflife runs create`."
+    if status is not None or search is not None:
+        nothing = "No run matches."
+    emit(documents, as_json, printable(text) or nothing)
 
 
 @app.command("cancel")
@@ -143,6 +173,26 @@ def cancel(run_id: RunId, as_json: JsonFlag = False) -> None:
     with installation() as opened:
         cancel_run(opened.db, run_id)
     emit({"id": run_id, "status": RunStatus.CANCELLED}, as_json, f"run {run_id} cancelled")
+
+
+@app.command("pause")
+def pause(run_id: RunId, as_json: JsonFlag = False) -> None:
+    """Hand out no further steps of a run; those under way are finished."""
+    with installation() as opened:
+        pause_run(opened.db, run_id)
+    emit({"id": run_id, "status": RunStatus.PAUSED}, as_json, f"run {run_id} paused")
+
+
+@app.command("retry")
+def retry(run_id: RunId, as_json: JsonFlag = False) -> None:
+    """Go on with the problems that infrastructure cut short, with the workers of a running server.
+
+    What was judged is not asked again.
+    """
+    with installation() as opened:
+        count = retry_run(opened.db, run_id)
+        wake_all(opened)
+    emit({"id": run_id, "retried": count}, as_json, f"run {run_id} goes on with {count} of its problems")
 
 
 @app.command("resume")
@@ -213,6 +263,8 @@ def _follow(opened: Installation, run_id: int) -> Exit:
         summary = _summary(opened, run_id)
         solved = sum(summary.counts.solved)
         line = f"{summary.ended} of {summary.problems} ended, {solved} solved, {summary.tokens} tokens"
+        if summary.wait is not None and summary.wait.kind is WaitKind.RETRY:
+            line += f"; {backing_off(summary.wait)}"
         if line != last:
             note(line)
             last = line
@@ -297,6 +349,9 @@ def _document(summary: RunSummary) -> dict[str, Any]:
         "id": summary.id,
         "status": summary.status,
         "status_reason": summary.status_reason,
+        "dry_run": summary.dry_run,
+        "waiting": None if summary.wait is None else waiting(summary.wait, datetime.now(UTC)),
+        "active_seconds": summary.progress.seconds,
         "model": summary.model_name,
         "problem_set": summary.problem_set_name,
         "problem_set_version": summary.problem_set_version,
@@ -353,6 +408,10 @@ def _text(summary: RunSummary) -> str:
         f"E0 {_percent(found.e0.estimate)}, final accuracy {_percent(found.final_accuracy.estimate)}, λ {rate}",
         f"{summary.tokens} tokens, cost {'unknown' if summary.cost is None else f'{summary.cost:.4f}'}",
     ]
+    if summary.dry_run:
+        lines.append("a dry run: one problem, one attempt, on no board")
+    if summary.wait is not None:
+        lines.append(waiting(summary.wait, datetime.now(UTC)))
     if summary.counts.excluded:
         lines.append(f"{summary.counts.excluded} problems were cut short before a verdict and are left out")
     lines += [_CAVEATS[name].format(count) for name, count in summary.caveats().items() if count]

@@ -2,14 +2,23 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from sqlalchemy import select
-from sqlalchemy.orm import joinedload
+from sqlalchemy.orm import Session, joinedload
 
 from app.db.base import LARGEST_ID
-from app.db.models import EndpointKind, ModelEndpoint, ProblemRow, ProblemSetRow, Run, RunStatus, Trajectory
+from app.db.models import (
+    BuggyProgramRow,
+    EndpointKind,
+    ModelEndpoint,
+    ProblemRow,
+    ProblemSetRow,
+    Run,
+    RunStatus,
+    Trajectory,
+)
 from app.db.session import Database
 from app.domain.errors import InputError, NotFoundError
 from app.domain.protocol.policy import Protocol, Start
@@ -24,12 +33,20 @@ DEFAULT_IN_FLIGHT = 32
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """What a person asks for. `problems` are keys of the set, None for all of it. Budgets None are unlimited."""
+    """What a person asks for. Budgets None are unlimited.
+
+    `problems` are keys of the set, None for all of it; `difficulties` narrows them to those of a difficulty, and
+    `first` to so many of what is left, in the set's order.
+
+    `dry_run`: one problem of them with one attempt, to see that all of it works.
+    """
 
     problem_set_id: int
     endpoint_id: int
     protocol: Protocol
     problems: Sequence[str] | None = None
+    difficulties: Sequence[str] | None = None
+    first: int | None = None
     budget_tokens: int | None = None
     budget_cost: float | None = None
     max_in_flight: int = DEFAULT_IN_FLIGHT
@@ -43,53 +60,116 @@ def submit_run(db: Database, request: RunRequest) -> int:
     """
     _check_budget(request)
     with db.write() as session:
-        problem_set = session.get(ProblemSetRow, request.problem_set_id)
-        endpoint = session.get(ModelEndpoint, request.endpoint_id)
-        if problem_set is None:
-            raise NotFoundError(f"there is no problem set {request.problem_set_id}")
-        if endpoint is None:
-            raise NotFoundError(f"there is no model {request.endpoint_id}")
-        if endpoint.archived_at is not None:
-            raise InputError(f"model: {endpoint.name} is archived; offer it again on its page first")
-        if request.budget_cost is not None and (endpoint.price_input is None or endpoint.price_output is None):
-            raise InputError(f"budget: the price of {endpoint.name} is unknown, so a budget in money cannot be kept")
-        if endpoint.kind == EndpointKind.REPAIR_SEARCH and request.protocol.start is not Start.DEBUG:
-            raise InputError(
-                "protocol: repair-search repairs a given buggy program; choose the protocol that starts from one"
-            )
-        rows = session.scalars(
-            select(ProblemRow)
-            .where(ProblemRow.problem_set_id == problem_set.id)
-            .options(joinedload(ProblemRow.buggy_programs))
-            .order_by(ProblemRow.position)
-        )
-        chosen = _choose(list(rows.unique()), request.problems, problem_set.name)
-        _refuse_projects(chosen)
+        problem_set, endpoint = named_rows(session, request)
+        check_model(request, endpoint)
+        chosen = chosen_problems(session, problem_set, request)
+        starts = starting_points(problem_set, chosen, request.protocol)
+        if request.dry_run:
+            starts = starts[:1]
+            chosen = [starts[0][0]]
+        narrowed = request.dry_run or any((request.problems, request.difficulties, request.first))
         now = datetime.now(UTC)
         run = Run(
             problem_set_id=problem_set.id,
             endpoint_id=endpoint.id,
-            protocol=request.protocol,
+            protocol=replace(request.protocol, attempts=1) if request.dry_run else request.protocol,
             prompts_version=PROMPTS_VERSION,
             judge_version=JUDGE_VERSION,
-            subset=None if request.problems is None else [row.key for row in chosen],
+            subset=[row.key for row in chosen] if narrowed else None,
             status=RunStatus.RUNNING,
             created_at=now,
             active_since=now,
             dry_run=request.dry_run,
-            trajectories_total=0,
+            trajectories_total=len(starts),
             max_in_flight=request.max_in_flight,
             budget_tokens=request.budget_tokens,
             budget_cost=request.budget_cost,
         )
         session.add(run)
         session.flush()
-        trajectories = _trajectories(run, chosen, endpoint)
-        if not trajectories:
-            raise InputError(f"problem set: {problem_set.name} holds no buggy program to start from")
-        session.add_all(trajectories)
-        run.trajectories_total = len(trajectories)
+        due = due_now(Step.ASK, endpoint.kind)
+        session.add_all(
+            Trajectory(
+                run_id=run.id,
+                problem_id=problem.id,
+                buggy_program_id=None if buggy is None else buggy.id,
+                position=position,
+                **due,
+            )
+            for position, (problem, buggy) in enumerate(starts)
+        )
         return run.id
+
+
+def named_rows(session: Session, request: RunRequest) -> tuple[ProblemSetRow, ModelEndpoint]:
+    """The problem set and the model that a request names. Raises NotFoundError."""
+    problem_set = session.get(ProblemSetRow, request.problem_set_id)
+    endpoint = session.get(ModelEndpoint, request.endpoint_id)
+    if problem_set is None:
+        raise NotFoundError(f"there is no problem set {request.problem_set_id}")
+    if endpoint is None:
+        raise NotFoundError(f"there is no model {request.endpoint_id}")
+    if endpoint.archived_at is not None:
+        raise InputError(f"model: {endpoint.name} is archived; offer it again on its page first")
+    return problem_set, endpoint
+
+
+def check_model(request: RunRequest, endpoint: ModelEndpoint) -> None:
+    """Refuse what this model cannot do. Raises InputError."""
+    if request.budget_cost is not None and (endpoint.price_input is None or endpoint.price_output is None):
+        raise InputError(f"budget: the price of {endpoint.name} is unknown, so a budget in money cannot be kept")
+    if endpoint.kind != EndpointKind.REPAIR_SEARCH:
+        return
+    if request.protocol.start is not Start.DEBUG:
+        raise InputError(
+            "protocol: repair-search repairs a given buggy program; choose the protocol that starts from one"
+        )
+    if request.protocol.system_prompt is not None:
+        raise InputError("system prompt: repair-search reads none; leave it empty")
+
+
+def chosen_problems(session: Session, problem_set: ProblemSetRow, request: RunRequest) -> list[ProblemRow]:
+    """The problems a request asks for, in the set's order, with their buggy programs.
+
+    Raises InputError where it names one that is not there, leaves none, or takes in one that no model can answer.
+    """
+    rows = session.scalars(
+        select(ProblemRow)
+        .where(ProblemRow.problem_set_id == problem_set.id)
+        .options(joinedload(ProblemRow.buggy_programs))
+        .order_by(ProblemRow.position)
+    )
+    chosen = _choose(list(rows.unique()), request.problems, problem_set.name)
+    if request.difficulties is not None:
+        wanted = set(request.difficulties)
+        chosen = [row for row in chosen if row.difficulty in wanted]
+        if not chosen:
+            rated = " or ".join(sorted(wanted)) or "so"
+            raise InputError(f"difficulty: no problem chosen of {problem_set.name} is rated {rated}")
+    if request.first is not None:
+        if request.first < 1:
+            raise InputError("first: must be at least 1")
+        chosen = chosen[: request.first]
+    _refuse_projects(chosen)
+    return chosen
+
+
+def starting_points(
+    problem_set: ProblemSetRow, problems: Sequence[ProblemRow], protocol: Protocol
+) -> list[tuple[ProblemRow, BuggyProgramRow | None]]:
+    """Where the trajectories of a run begin: at each problem, or at each of its buggy programs.
+
+    Raises InputError where there is none.
+    """
+    starts: list[tuple[ProblemRow, BuggyProgramRow | None]]
+    if protocol.start is Start.GENERATE:
+        starts = [(problem, None) for problem in problems]
+    else:
+        starts = [(problem, buggy) for problem in problems for buggy in problem.buggy_programs]
+    if not starts:
+        what = "no problem" if protocol.start is Start.GENERATE else "no buggy program to start from"
+        raise InputError(f"problem set: what is chosen of {problem_set.name} holds {what}")
+    return starts
 
 
 def _check_budget(request: RunRequest) -> None:
@@ -120,17 +200,3 @@ def _refuse_projects(chosen: list[ProblemRow]) -> None:
         raise InputError(
             f"problems: {', '.join(projects[:5])} are programs of several files, to be judged by hand only"
         )
-
-
-def _trajectories(run: Run, problems: list[ProblemRow], endpoint: ModelEndpoint) -> list[Trajectory]:
-    starts: list[tuple[ProblemRow, int | None]] = []
-    for problem in problems:
-        if run.protocol.start is Start.GENERATE:
-            starts.append((problem, None))
-        else:
-            starts += [(problem, buggy.id) for buggy in problem.buggy_programs]
-    due = due_now(Step.ASK, endpoint.kind)
-    return [
-        Trajectory(run_id=run.id, problem_id=problem.id, buggy_program_id=buggy_id, position=position, **due)
-        for position, (problem, buggy_id) in enumerate(starts)
-    ]

@@ -12,6 +12,8 @@ def create_command(head: RunHead) -> str:
     words += ["--problems", f"{head.problem_set.name}@{head.problem_set.version}", "--model", head.endpoint.name]
     words += ["--start", policy.start, "--attempts", str(policy.attempts), "--disclosure", policy.disclosure]
     words += ["--stop-on", policy.stop_on, "--history", policy.history, "--seed", str(policy.seed)]
+    if policy.system_prompt is not None:
+        words += ["--system-prompt", policy.system_prompt]
     if policy.cpu_seconds is not None:
         words += ["--cpu-seconds", f"{policy.cpu_seconds:g}"]
     if policy.memory_mb is not None:
@@ -23,4 +25,6 @@ def create_command(head: RunHead) -> str:
         words += ["--budget-tokens", str(run.budget_tokens)]
     if run.budget_cost is not None:
         words += ["--budget-cost", f"{run.budget_cost:g}"]
+    if run.dry_run:
+        words += ["--dry-run"]
     return shlex.join(words)

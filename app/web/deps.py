@@ -10,6 +10,7 @@ from app.adapters.vault import Vault
 from app.config import Settings
 from app.db.base import LARGEST_ID
 from app.db.session import Database
+from app.web.live import LiveRuns
 from app.web.throttle import Openings
 
 RowId = Annotated[int, Path(ge=1, le=LARGEST_ID)]
@@ -23,6 +24,7 @@ class AppState:
     db: Database
     vault: Vault
     queue: Queue
+    live: LiveRuns
     openings: Openings = field(default_factory=Openings)
 
 

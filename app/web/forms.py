@@ -10,10 +10,11 @@ from typing import TypeVar
 from pydantic import BaseModel
 
 from app.db.base import LARGEST_ID
-from app.db.models import EndpointKind
+from app.db.models import EndpointKind, Run
 from app.domain.errors import InputError
 from app.domain.ports import Sampling
 from app.domain.protocol.policy import (
+    MAX_ATTEMPTS,
     MAX_CPU_SECONDS,
     MAX_MEMORY_MB,
     MIN_MEMORY_MB,
@@ -22,7 +23,9 @@ from app.domain.protocol.policy import (
     Protocol,
     Start,
     StopOn,
+    check_system_prompt,
 )
+from app.domain.protocol.presets import PRESETS
 from app.services.manage_endpoints import DEFAULT_TIMEOUT_SECONDS, EndpointChange, EndpointRequest
 from app.services.submit_run import DEFAULT_IN_FLIGHT, RunRequest
 
@@ -50,10 +53,25 @@ class RunForm(BaseModel):
     seed: str = "0"
     cpu_seconds: str = ""
     memory_mb: str = ""
+    system_prompt: str = ""
     problems: str = ""
+    difficulty: list[str] = []
+    first: str = ""
     budget_tokens: str = ""
     budget_cost: str = ""
     in_flight: str = str(DEFAULT_IN_FLIGHT)
+    shown: str = ""
+    """The problem whose first messages the preview shows."""
+    preset: str = ""
+    """Set by the button of a preset."""
+    dry_run: str = ""
+    """Set by the dry run's button."""
+
+    def with_preset(self) -> "RunForm":
+        """The form as the pressed preset fills it in; what no preset decides stays as typed."""
+        if self.preset not in PRESETS:
+            return self
+        return self.model_copy(update=_decided_by_presets(PRESETS[self.preset].protocol))
 
 
 class EndpointForm(BaseModel):
@@ -110,9 +128,14 @@ class FieldErrors:
 RUN_FIELDS = {
     "attempts": "attempts",
     "problem set": "problem_set",
+    "model": "model",
     "protocol": "start",
+    "system prompt": "system_prompt",
     "problems": "problems",
+    "difficulty": "difficulty",
+    "first": "first",
     "budget": "budget_cost",
+    "shown problem": "shown",
 }
 """Names in the services' messages → fields of the form."""
 
@@ -132,7 +155,7 @@ ENDPOINT_FIELDS = {
 
 def read_run(form: RunForm, errors: FieldErrors) -> RunRequest:
     """The request the form asks for; only to be used where `errors` stays empty."""
-    attempts = errors.read("attempts", lambda: _whole(form.attempts, 1, 50), 6)
+    attempts = errors.read("attempts", lambda: _whole(form.attempts, 1, MAX_ATTEMPTS), 6)
     protocol = Protocol(
         start=errors.read("start", lambda: _choice(form.start, Start), Start.GENERATE),
         attempts=attempts,
@@ -142,16 +165,60 @@ def read_run(form: RunForm, errors: FieldErrors) -> RunRequest:
         seed=errors.read("seed", lambda: _whole(form.seed, 0, LARGEST_ID), 0),
         cpu_seconds=errors.read("cpu_seconds", lambda: _optional(form.cpu_seconds, _cpu_seconds), None),
         memory_mb=errors.read("memory_mb", lambda: _optional(form.memory_mb, _memory_mb), None),
+        system_prompt=errors.read("system_prompt", lambda: _optional(form.system_prompt, _system_prompt), None),
     )
     return RunRequest(
         problem_set_id=errors.read("problem_set", lambda: _row(form.problem_set, "a problem set"), 0),
         endpoint_id=errors.read("model", lambda: _row(form.model, "a model"), 0),
         protocol=protocol,
         problems=_keys(form.problems),
+        difficulties=form.difficulty or None,
+        first=errors.read("first", lambda: _optional(form.first, _positive_whole), None),
         budget_tokens=errors.read("budget_tokens", lambda: _optional(form.budget_tokens, _positive_whole), None),
         budget_cost=errors.read("budget_cost", lambda: _optional(form.budget_cost, _number), None),
         max_in_flight=errors.read("in_flight", lambda: _whole(form.in_flight, 1, MOST_IN_FLIGHT), DEFAULT_IN_FLIGHT),
+        dry_run=bool(form.dry_run),
     )
+
+
+def run_form(run: Run) -> RunForm:
+    """The form filled in so that it starts the same run again."""
+    policy = run.protocol
+    return RunForm(
+        problem_set=str(run.problem_set_id),
+        model=str(run.endpoint_id),
+        seed=str(policy.seed),
+        cpu_seconds="" if policy.cpu_seconds is None else f"{policy.cpu_seconds:g}",
+        memory_mb="" if policy.memory_mb is None else str(policy.memory_mb),
+        system_prompt=policy.system_prompt or "",
+        problems="\n".join(run.subset or ()),
+        budget_tokens="" if run.budget_tokens is None else str(run.budget_tokens),
+        budget_cost="" if run.budget_cost is None else f"{run.budget_cost:g}",
+        in_flight=str(run.max_in_flight),
+        **_decided_by_presets(policy),
+    )
+
+
+def preset_of(form: RunForm) -> str | None:
+    """The preset that the form's fields agree with, if any."""
+    return next(
+        (
+            name
+            for name, preset in PRESETS.items()
+            if all(getattr(form, field) == value for field, value in _decided_by_presets(preset.protocol).items())
+        ),
+        None,
+    )
+
+
+def _decided_by_presets(policy: Protocol) -> dict[str, str]:
+    return {
+        "start": policy.start.value,
+        "attempts": str(policy.attempts),
+        "disclosure": policy.disclosure.value,
+        "stop_on": policy.stop_on.value,
+        "history": policy.history.value,
+    }
 
 
 def read_endpoint(form: EndpointForm, errors: FieldErrors) -> EndpointRequest:
@@ -192,6 +259,16 @@ def _cpu_seconds(text: str) -> float:
     if not 0 < seconds <= MAX_CPU_SECONDS:
         raise InputError(f"Must be above 0 and at most {MAX_CPU_SECONDS} seconds.")
     return seconds
+
+
+def _system_prompt(text: str) -> str:
+    # Browsers end lines by a carriage return and a line feed.
+    prompt = text.replace("\r\n", "\n").strip()
+    try:
+        check_system_prompt(prompt)
+    except InputError as error:
+        raise InputError(str(error).removeprefix("system prompt: ")) from None
+    return prompt
 
 
 def _memory_mb(text: str) -> int:

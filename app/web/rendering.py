@@ -1,6 +1,6 @@
 """The template environment: filters for numbers and times, and the one place where text is made printable."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -26,6 +26,12 @@ UNKNOWN = "unknown"
 def render(request: Request, name: str, context: Mapping[str, Any], status_code: int = 200) -> HTMLResponse:
     """Render a page or partial for this request."""
     return _TEMPLATES.TemplateResponse(request, name, dict(context), status_code=status_code)
+
+
+def macros(name: str) -> Callable[..., str]:
+    """The macros of a template, called by their names: for parts of pages that are sent by themselves."""
+    module = _TEMPLATES.env.get_template(name).module
+    return lambda macro, *arguments: str(getattr(module, macro)(*arguments))
 
 
 def integer(value: int | None) -> str:

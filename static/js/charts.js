@@ -8,6 +8,8 @@ function drawCharts() {
     if (drawn.get(element) === theme + source) continue;
     drawn.set(element, theme + source);
     const figure = JSON.parse(source)[theme];
+    // What a reader zoomed in on or switched off stays so when the figure is drawn anew.
+    figure.layout.uirevision = "kept";
     // A narrow chart has no room for the legend beside the name of its axis.
     if (element.clientWidth < 660) {
       Object.assign(figure.layout.legend, { orientation: "v", x: 0, xanchor: "left", y: -0.27, yanchor: "top" });
@@ -19,4 +21,4 @@ function drawCharts() {
 
 drawCharts();
 document.addEventListener("halflife:theme", drawCharts);
-document.addEventListener("htmx:after:settle", drawCharts);
+document.addEventListener("halflife:figures", drawCharts);

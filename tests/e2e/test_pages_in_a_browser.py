@@ -6,7 +6,6 @@ from typing import Literal
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
-from sqlalchemy import create_engine, text
 
 from tests.e2e.conftest import Served
 
@@ -93,46 +92,6 @@ def test_the_chart_follows_the_theme_and_the_choice_is_kept(browser: Browser, se
     expect(curve).to_have_css("stroke", "rgb(86, 180, 233)")
     page.goto(f"{served.url}/models")
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
-    context.close()
-
-
-def test_a_running_run_is_refreshed_in_place_until_it_ends(browser: Browser, served: Served) -> None:
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
-    page = context.new_page()
-    faults: list[str] = []
-    page.on("pageerror", lambda error: faults.append(str(error)))
-    page.on("console", lambda message: faults.append(message.text) if message.type == "error" else None)
-    page.goto(f"{served.url}/runs/{served.example.running}")
-    page.get_by_text("Figures of the chart").click()
-    expect(page.get_by_text("43 of 100 problems ended")).to_be_visible()
-    chart_top = page.locator(".chart").bounding_box()
-    engine = create_engine(f"sqlite:///{served.home}/halflife.db")
-    with engine.begin() as connection:
-        connection.execute(
-            text("UPDATE runs SET trajectories_ended = 44 WHERE id = :id"), {"id": served.example.running}
-        )
-    expect(page.get_by_text("44 of 100 problems ended")).to_be_visible()
-    # What a reader opened stays open, and what they look at stays where it is.
-    expect(page.get_by_role("columnheader", name="At risk Nt")).to_be_visible()
-    assert page.locator(".chart").bounding_box() == chart_top
-    expect(page.locator(".chart .main-svg").first).to_be_visible()
-    with engine.begin() as connection:
-        connection.execute(
-            text("UPDATE runs SET trajectories_ended = 100, status = 'completed' WHERE id = :id"),
-            {"id": served.example.running},
-        )
-    expect(page.get_by_text("Completed")).to_be_visible()
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
-    page.wait_for_timeout(2500)
-    assert asked == []
-    assert faults == []
-    with engine.begin() as connection:
-        connection.execute(
-            text("UPDATE runs SET trajectories_ended = 43, status = 'running' WHERE id = :id"),
-            {"id": served.example.running},
-        )
-    engine.dispose()
     context.close()
 
 

@@ -5,12 +5,13 @@ The counts come from columns of the trajectory (one grouped query a run), never 
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from app.db.models import ModelEndpoint, ProblemSetRow, Run, Trajectory, TrajectoryOutcome
+from app.db.queries.progress import Progress, Wait, progress, run_waits
 from app.db.queries.run import Evidence, run_evidence
 from app.domain.errors import NotFoundError
 from app.domain.metrics.decay import Decay, decay
@@ -79,6 +80,9 @@ class RunSummary:
     id: int
     status: str
     status_reason: str | None
+    dry_run: bool
+    wait: Wait | None
+    progress: Progress
     model_name: str
     problem_set_name: str
     problem_set_version: int
@@ -175,10 +179,14 @@ def run_summary(session: Session, run_id: int, judge_version: int) -> RunSummary
         .join(ProblemSetRow, ProblemSetRow.id == Run.problem_set_id)
         .where(Run.id == run_id)
     ).one()
+    now = datetime.now(UTC)
     return RunSummary(
         id=run.id,
         status=run.status,
         status_reason=run.status_reason,
+        dry_run=run.dry_run,
+        wait=run_waits(session, [run], now).get(run.id),
+        progress=progress(run, now),
         model_name=model_name,
         problem_set_name=set_name,
         problem_set_version=set_version,

@@ -16,9 +16,9 @@ from app.db.models import (
     ProblemSetRow,
     RequestState,
     Run,
-    RunStatus,
     SupersededJudgement,
     Trajectory,
+    TrajectoryOutcome,
 )
 from app.db.queries.labels import trajectory_label
 from app.domain.errors import NotFoundError
@@ -40,9 +40,9 @@ class RunHead:
     problem_set: ProblemSetRow
 
     @property
-    def active(self) -> bool:
-        """Whether the page may still change: running, or cancelled with steps that have not ended yet."""
-        return self.run.trajectories_ended < self.run.trajectories_total and self.run.status != RunStatus.PAUSED
+    def live(self) -> bool:
+        """Whether the page may still change: steps are left, or end while the run is paused or cancelled."""
+        return self.run.trajectories_ended < self.run.trajectories_total
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +67,8 @@ class Evidence:
     tokens_unknown: int
     cost_unknown: int
     possibly_billed: int
-    backing_off: int
-    """Trajectories whose due step waits after a failure."""
-    waiting_for: str | None
-    """What one of them waits for, in words."""
+    infrastructure: int
+    """Trajectories that infrastructure cut short, which can be retried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,12 +173,10 @@ def run_evidence(session: Session, run_id: int, judge_version: int) -> Evidence:
         .join(Trajectory, Trajectory.id == ModelRequestRow.trajectory_id)
         .where(Trajectory.run_id == run_id, ModelRequestRow.state == RequestState.POSSIBLY_BILLED)
     )
-    waits = Trajectory.waiting_for.is_not(None) & Trajectory.lease_expires_at.is_(None)
-    backing_off, waiting_for, sandbox_failures = session.execute(
+    sandbox_failures, infrastructure = session.execute(
         select(
-            _times(waits),
-            func.min(case((waits, Trajectory.waiting_for))),
             func.coalesce(func.sum(Trajectory.sandbox_failures), 0),
+            _times(Trajectory.outcome == TrajectoryOutcome.INFRASTRUCTURE),
         ).where(Trajectory.run_id == run_id)
     ).one()
     attempts, weak, near_limit, unsandboxed, outdated, surplus, repeats, tokens_unknown, cost_unknown = counts
@@ -197,8 +193,7 @@ def run_evidence(session: Session, run_id: int, judge_version: int) -> Evidence:
         tokens_unknown=tokens_unknown,
         cost_unknown=cost_unknown,
         possibly_billed=possibly_billed or 0,
-        backing_off=backing_off,
-        waiting_for=waiting_for,
+        infrastructure=infrastructure,
     )
 
 

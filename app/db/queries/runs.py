@@ -1,24 +1,64 @@
-"""The list of runs: filtered, newest first, fifty a page."""
+"""The list of runs: filtered, searched, sorted, fifty a page. It reads counters of the runs, never their attempts."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import ColumnElement, Float, Select, and_, cast, func, or_, select
 from sqlalchemy.orm import Session
 
-from app.db.models import ModelEndpoint, ProblemSetRow, Run, Trajectory
+from app.db.base import LARGEST_ID
+from app.db.models import ModelEndpoint, ProblemRow, ProblemSetRow, Run
+from app.db.queries.progress import Progress, Wait, progress, run_waits
+from app.domain.errors import InputError
 from app.domain.protocol.policy import Protocol
 
 PAGE = 50
 
 
+class SortKey(StrEnum):
+    """What the list can be sorted by."""
+
+    STARTED = "started"
+    MODEL = "model"
+    PROGRESS = "progress"
+    SOLVED = "solved"
+    TOKENS = "tokens"
+    COST = "cost"
+    """Unknown costs come after all others when it falls, before them when it rises."""
+
+
+_SORTED_BY: dict[SortKey, tuple[ColumnElement[Any], type]] = {
+    SortKey.STARTED: (Run.id.expression, int),
+    SortKey.MODEL: (ModelEndpoint.name.expression, str),
+    SortKey.PROGRESS: (cast(Run.trajectories_ended, Float) / Run.trajectories_total, float),
+    SortKey.SOLVED: (Run.trajectories_solved.expression, int),
+    SortKey.TOKENS: (Run.tokens_spent.expression, int),
+    SortKey.COST: (func.coalesce(Run.cost_spent, -1.0), float),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class RunFilter:
-    """What the list is narrowed to; None is no narrowing. `problem_set` is a name and takes in every version."""
+    """What the list is narrowed to; None is no narrowing.
+
+    `problem_set` is a name and takes in every version. `search` is part of the name of a model or of a problem set, or
+    the number of a run.
+    """
 
     status: str | None = None
     endpoint_id: int | None = None
     problem_set: str | None = None
+    search: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunOrder:
+    """By what the list is sorted, the newest run first among equals where it falls."""
+
+    key: SortKey = SortKey.STARTED
+    falling: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +74,12 @@ class RunRow:
     judge_version: int
     status: str
     status_reason: str | None
+    dry_run: bool
     problems: int
     ended: int
     solved: int
+    progress: Progress
+    wait: Wait | None
     tokens: int
     cost: float | None
     created_at: datetime
@@ -45,10 +88,11 @@ class RunRow:
 
 @dataclass(frozen=True, slots=True)
 class RunPage:
-    """Up to fifty runs; `next_before` continues with older ones, None at the end."""
+    """Up to fifty runs of `total`; `next_after` continues behind them, None at the end."""
 
     rows: tuple[RunRow, ...]
-    next_before: int | None
+    total: int
+    next_after: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,26 +103,26 @@ class Choice:
     label: str
 
 
-def list_runs(session: Session, narrowed: RunFilter, before: int | None = None) -> RunPage:
-    """Runs older than `before` (an id), newest first."""
-    query = (
-        select(Run, ModelEndpoint.name, ProblemSetRow.name, ProblemSetRow.version)
-        .join(ModelEndpoint, ModelEndpoint.id == Run.endpoint_id)
-        .join(ProblemSetRow, ProblemSetRow.id == Run.problem_set_id)
-        .order_by(Run.id.desc())
-        .limit(PAGE + 1)
+def list_runs(
+    session: Session, narrowed: RunFilter, order: RunOrder | None = None, after: str | None = None
+) -> RunPage:
+    """Runs behind `after`, which is a page's `next_after` in the same order.
+
+    Raises InputError where `after` is none.
+    """
+    order = order or RunOrder()
+    key, kind = _SORTED_BY[order.key]
+    everything = _narrowed(
+        select(Run, ModelEndpoint.name, ProblemSetRow.name, ProblemSetRow.version, key.label("sorted_by")), narrowed
     )
-    if before is not None:
-        query = query.where(Run.id < before)
-    if narrowed.status is not None:
-        query = query.where(Run.status == narrowed.status)
-    if narrowed.endpoint_id is not None:
-        query = query.where(Run.endpoint_id == narrowed.endpoint_id)
-    if narrowed.problem_set is not None:
-        query = query.where(ProblemSetRow.name == narrowed.problem_set)
+    ends = (key.desc(), Run.id.desc()) if order.falling else (key.asc(), Run.id.asc())
+    query = everything.order_by(*ends).limit(PAGE + 1)
+    if after is not None:
+        query = query.where(_behind(key, order.falling, *_cursor(after, kind)))
     found = session.execute(query).all()
     shown = found[:PAGE]
-    solved = _solved_by_run(session, [row[0].id for row in shown])
+    now = datetime.now(UTC)
+    waits = run_waits(session, [row[0] for row in shown], now)
     rows = tuple(
         RunRow(
             id=run.id,
@@ -90,21 +134,65 @@ def list_runs(session: Session, narrowed: RunFilter, before: int | None = None) 
             judge_version=run.judge_version,
             status=run.status,
             status_reason=run.status_reason,
+            dry_run=run.dry_run,
             problems=run.trajectories_total,
             ended=run.trajectories_ended,
-            solved=solved.get(run.id, 0),
+            solved=run.trajectories_solved,
+            progress=progress(run, now),
+            wait=waits.get(run.id),
             tokens=run.tokens_spent,
             cost=run.cost_spent,
             created_at=run.created_at,
             finished_at=run.finished_at,
         )
-        for run, model_name, set_name, set_version in shown
+        for run, model_name, set_name, set_version, _ in shown
     )
-    return RunPage(rows, rows[-1].id if len(found) > PAGE else None)
+    total = session.scalar(_narrowed(select(func.count()).select_from(Run), narrowed))
+    more = len(found) > PAGE
+    return RunPage(rows, total or 0, f"{shown[-1][0].id}~{shown[-1].sorted_by}" if more else None)
+
+
+def _narrowed(query: Select[*tuple[Any, ...]], narrowed: RunFilter) -> Select[*tuple[Any, ...]]:
+    query = query.join(ModelEndpoint, ModelEndpoint.id == Run.endpoint_id).join(
+        ProblemSetRow, ProblemSetRow.id == Run.problem_set_id
+    )
+    if narrowed.status is not None:
+        query = query.where(Run.status == narrowed.status)
+    if narrowed.endpoint_id is not None:
+        query = query.where(Run.endpoint_id == narrowed.endpoint_id)
+    if narrowed.problem_set is not None:
+        query = query.where(ProblemSetRow.name == narrowed.problem_set)
+    if narrowed.search is not None:
+        text = narrowed.search
+        names = (ModelEndpoint.name, ModelEndpoint.model, ProblemSetRow.name)
+        number = text.removeprefix("#")
+        is_it = [Run.id == int(number)] if _is_whole(number) and int(number) <= LARGEST_ID else []
+        query = query.where(or_(*(name.icontains(text, autoescape=True) for name in names), *is_it))
+    return query
+
+
+def _behind(key: ColumnElement[Any], falling: bool, run_id: int, value: Any) -> ColumnElement[bool]:
+    if falling:
+        return or_(key < value, and_(key == value, Run.id < run_id))
+    return or_(key > value, and_(key == value, Run.id > run_id))
+
+
+def _cursor(text: str, kind: type) -> tuple[int, Any]:
+    run_id, _, value = text.partition("~")
+    try:
+        if not _is_whole(run_id) or int(run_id) > LARGEST_ID or "\0" in value:
+            raise ValueError
+        return int(run_id), kind(value)
+    except ValueError:
+        raise InputError("after: must be the next_after of a page in the same order") from None
+
+
+def _is_whole(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= 10
 
 
 def model_choices(session: Session, *, archived: bool = True) -> list[Choice]:
-    """Every model, by name; where not `archived`, those that new runs are offered."""
+    """Every model, by name; those put away only where `archived`."""
     query = select(ModelEndpoint.id, ModelEndpoint.name).order_by(ModelEndpoint.name)
     rows = session.execute(query if archived else query.where(ModelEndpoint.archived_at.is_(None)))
     return [Choice(id_, name) for id_, name in rows]
@@ -125,10 +213,7 @@ def problem_set_names(session: Session) -> list[str]:
     return list(session.scalars(select(ProblemSetRow.name).distinct().order_by(ProblemSetRow.name)))
 
 
-def _solved_by_run(session: Session, run_ids: list[int]) -> dict[int, int]:
-    rows = session.execute(
-        select(Trajectory.run_id, func.count())
-        .where(Trajectory.run_id.in_(run_ids), Trajectory.solved_at.is_not(None))
-        .group_by(Trajectory.run_id)
-    )
-    return {row[0]: row[1] for row in rows}
+def difficulties(session: Session) -> list[str]:
+    """Every difficulty that a problem is rated."""
+    rated = select(ProblemRow.difficulty).where(ProblemRow.difficulty.is_not(None)).distinct()
+    return sorted(str(difficulty) for difficulty in session.scalars(rated))

@@ -78,14 +78,15 @@ class Protocol:
                 f"memory limit: must be between {MIN_MEMORY_MB} and {MAX_MEMORY_MB} MB, not {self.memory_mb}"
             )
         if self.system_prompt is not None:
-            _check_system_prompt(self.system_prompt)
+            check_system_prompt(self.system_prompt)
 
     def limits(self, own: Limits) -> Limits:
         """The limits in force for a problem whose own are `own`."""
         return replace(own, cpu_seconds=self.cpu_seconds or own.cpu_seconds, memory_mb=self.memory_mb or own.memory_mb)
 
 
-def _check_system_prompt(text: str) -> None:
+def check_system_prompt(text: str) -> None:
+    """Refuse what cannot be sent as a system prompt. Raises InputError."""
     if not text.strip():
         raise InputError("system prompt: must not be blank; leave it out for the usual one")
     if len(text) > MAX_SYSTEM_PROMPT:

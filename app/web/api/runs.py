@@ -1,20 +1,23 @@
 """Runs over the API."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated, Any, Self
 
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 
 from app.db.base import LARGEST_ID
+from app.db.models import RunStatus
 from app.db.queries import runs as queries
 from app.db.queries.decay_counts import RunSummary, run_summary
+from app.db.queries.progress import Progress, Wait, WaitKind
 from app.db.queries.run import run_head, run_trajectories
 from app.db.queries.trajectory import trajectory_detail
 from app.domain.protocol.policy import (
     MAX_ATTEMPTS,
     MAX_CPU_SECONDS,
     MAX_MEMORY_MB,
+    MAX_SYSTEM_PROMPT,
     MIN_MEMORY_MB,
     Disclosure,
     History,
@@ -23,11 +26,15 @@ from app.domain.protocol.policy import (
     StopOn,
 )
 from app.judge.judge import JUDGE_VERSION
-from app.services.control_run import cancel_run, resume_run
+from app.services.control_run import cancel_run, pause_run, resume_run
+from app.services.plan_run import Basis, Range, plan_run
+from app.services.retry_run import retry_run
 from app.services.submit_run import DEFAULT_IN_FLIGHT, RunRequest, submit_run
+from app.web import pace
 from app.web.deps import AppState, RowId, State
 from app.web.documents import trajectory_document
 from app.web.forms import LARGEST_COUNT, MOST_IN_FLIGHT
+from app.web.text import printable
 from app.web.waking import wake_resumed, wake_run
 
 router = APIRouter(prefix="/api/runs", tags=["runs"])
@@ -44,18 +51,111 @@ class ProtocolIn(BaseModel):
     seed: int = Field(default=0, ge=0, le=LARGEST_ID)
     cpu_seconds: float | None = Field(default=None, gt=0, le=MAX_CPU_SECONDS)
     memory_mb: int | None = Field(default=None, ge=MIN_MEMORY_MB, le=MAX_MEMORY_MB)
+    system_prompt: str | None = Field(default=None, max_length=MAX_SYSTEM_PROMPT)
 
 
 class RunIn(BaseModel):
-    """A run to start. `problems` are keys of the set, null for all of it."""
+    """A run to start. `problems` are keys of the set, null for all of it.
+
+    `difficulties` and `first` narrow them further. `dry_run`: one problem with one attempt, left out of boards.
+    """
 
     problem_set_id: int = Field(ge=1, le=LARGEST_ID)
     model_id: int = Field(ge=1, le=LARGEST_ID)
     protocol: ProtocolIn = ProtocolIn()
     problems: list[str] | None = None
+    difficulties: list[str] | None = None
+    first: int | None = Field(default=None, ge=1, le=LARGEST_COUNT)
     budget_tokens: int | None = Field(default=None, ge=1, le=LARGEST_COUNT)
     budget_cost: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     in_flight: int = Field(default=DEFAULT_IN_FLIGHT, ge=1, le=MOST_IN_FLIGHT)
+    dry_run: bool = False
+
+    def request(self) -> RunRequest:
+        """As the service takes it. Raises InputError."""
+        return RunRequest(
+            problem_set_id=self.problem_set_id,
+            endpoint_id=self.model_id,
+            protocol=Protocol(**self.protocol.model_dump()),
+            problems=self.problems,
+            difficulties=self.difficulties,
+            first=self.first,
+            budget_tokens=self.budget_tokens,
+            budget_cost=self.budget_cost,
+            max_in_flight=self.in_flight,
+            dry_run=self.dry_run,
+        )
+
+
+class RangeOut(BaseModel):
+    """From the least to the most that is to be expected."""
+
+    low: float
+    high: float
+
+
+class MessageOut(BaseModel):
+    """One message of a conversation."""
+
+    role: str
+    content: str
+
+
+class PlanOut(BaseModel):
+    """What a run would use, by the `basis`, and the first messages of the trajectory `shown`.
+
+    `earlier_runs`: each range is a 95 % prediction interval from `measured` trajectories of `runs`. `prompts`: its ends
+    are the least and the most there can be. `local`: the model is a program that uses no tokens. A `cost` of null is
+    unknown.
+    """
+
+    trajectories: int
+    requests: RangeOut
+    tokens: RangeOut
+    cost: RangeOut | None
+    basis: Basis
+    runs: list[int]
+    measured: int
+    shown: str
+    messages: list[MessageOut]
+
+
+class WaitOut(BaseModel):
+    """What a run waits for: a person (it is paused), the retry of failed steps, or a worker."""
+
+    kind: WaitKind
+    text: str
+    problems: int
+    reason: str | None
+    next_try_at: datetime | None
+    since: datetime | None
+
+    @classmethod
+    def of(cls, wait: Wait | None) -> Self | None:
+        """From the query's result."""
+        if wait is None:
+            return None
+        return cls(
+            kind=wait.kind,
+            text=printable(pace.waiting(wait, datetime.now(UTC))),
+            problems=wait.problems,
+            reason=None if wait.reason is None else printable(wait.reason),
+            next_try_at=wait.next_try_at,
+            since=wait.since,
+        )
+
+
+class ProgressOut(BaseModel):
+    """Seconds a run has been running without its pauses, problems ended a minute, and seconds left at that rate."""
+
+    seconds: float
+    problems_per_minute: float | None
+    seconds_left: float | None
+
+    @classmethod
+    def of(cls, found: Progress) -> Self:
+        """From the query's result."""
+        return cls(seconds=found.seconds, problems_per_minute=found.per_minute, seconds_left=found.seconds_left)
 
 
 class RunLineOut(BaseModel):
@@ -68,6 +168,10 @@ class RunLineOut(BaseModel):
     judge_version: int
     judging_outdated: bool
     status: str
+    status_reason: str | None
+    dry_run: bool
+    waiting: WaitOut | None
+    progress: ProgressOut
     problems: int
     ended: int
     solved: int
@@ -78,10 +182,11 @@ class RunLineOut(BaseModel):
 
 
 class RunListOut(BaseModel):
-    """Up to fifty runs, newest first. Pass `next_before` as `before` for older ones."""
+    """Up to fifty runs of `total`. Pass `next_after` as `after`, in the same order, for those behind them."""
 
     runs: list[RunLineOut]
-    next_before: int | None
+    total: int
+    next_after: str | None
 
 
 class PointOut(BaseModel):
@@ -112,6 +217,9 @@ class RunOut(BaseModel):
     caveats: dict[str, int]
     status: str
     status_reason: str | None
+    dry_run: bool
+    waiting: WaitOut | None
+    progress: ProgressOut
     problems: int
     ended: int
     solved_at_attempt: list[int]
@@ -146,6 +254,9 @@ class RunOut(BaseModel):
             caveats=summary.caveats(),
             status=summary.status,
             status_reason=summary.status_reason,
+            dry_run=summary.dry_run,
+            waiting=WaitOut.of(summary.wait),
+            progress=ProgressOut.of(summary.progress),
             problems=summary.problems,
             ended=summary.ended,
             solved_at_attempt=list(summary.counts.solved),
@@ -198,10 +309,21 @@ class TrajectoryListOut(BaseModel):
 
 
 @router.get("")
-def list_runs(state: State, before: Annotated[int | None, Query(ge=1, le=LARGEST_ID)] = None) -> RunListOut:
-    """Runs, newest first."""
+def list_runs(
+    state: State,
+    status: RunStatus | None = None,
+    model_id: Annotated[int | None, Query(ge=1, le=LARGEST_ID)] = None,
+    problem_set: str | None = None,
+    search: str | None = None,
+    sort: queries.SortKey = queries.SortKey.STARTED,
+    falling: bool = True,
+    after: str | None = None,
+) -> RunListOut:
+    """Runs, newest first or as sorted, narrowed as on their page."""
+    texts = (None if text is None else text.replace("\0", "") or None for text in (problem_set, search))
+    narrowed = queries.RunFilter(status, model_id, *texts)
     with state.db.read() as session:
-        page = queries.list_runs(session, queries.RunFilter(), before)
+        page = queries.list_runs(session, narrowed, queries.RunOrder(sort, falling), after)
     lines = [
         RunLineOut(
             id=row.id,
@@ -211,6 +333,10 @@ def list_runs(state: State, before: Annotated[int | None, Query(ge=1, le=LARGEST
             judge_version=row.judge_version,
             judging_outdated=row.judge_version != JUDGE_VERSION,
             status=row.status,
+            status_reason=row.status_reason,
+            dry_run=row.dry_run,
+            waiting=WaitOut.of(row.wait),
+            progress=ProgressOut.of(row.progress),
             problems=row.problems,
             ended=row.ended,
             solved=row.solved,
@@ -221,26 +347,34 @@ def list_runs(state: State, before: Annotated[int | None, Query(ge=1, le=LARGEST
         )
         for row in page.rows
     ]
-    return RunListOut(runs=lines, next_before=page.next_before)
+    return RunListOut(runs=lines, total=page.total, next_after=page.next_after)
 
 
 @router.post("", status_code=201)
 def create_run(state: State, body: RunIn) -> RunOut:
     """Start a run."""
-    run_id = submit_run(
-        state.db,
-        RunRequest(
-            problem_set_id=body.problem_set_id,
-            endpoint_id=body.model_id,
-            protocol=Protocol(**body.protocol.model_dump()),
-            problems=body.problems,
-            budget_tokens=body.budget_tokens,
-            budget_cost=body.budget_cost,
-            max_in_flight=body.in_flight,
-        ),
-    )
+    run_id = submit_run(state.db, body.request())
     wake_run(state, run_id)
     return _run(state, run_id)
+
+
+@router.post("/plan")
+def plan(state: State, body: RunIn, shown: str | None = None) -> PlanOut:
+    """What a run would send and use; nothing is started. `shown` names the trajectory whose messages are wanted."""
+    with state.db.read() as session:
+        found = plan_run(session, body.request(), shown)
+    estimate = found.estimate
+    return PlanOut(
+        trajectories=estimate.trajectories,
+        requests=_range(estimate.requests),
+        tokens=_range(estimate.tokens),
+        cost=None if estimate.cost is None else _range(estimate.cost),
+        basis=estimate.basis,
+        runs=list(estimate.runs),
+        measured=estimate.measured,
+        shown=found.shown,
+        messages=[MessageOut(role=message.role, content=printable(message.content)) for message in found.messages],
+    )
 
 
 @router.get("/{run_id}")
@@ -288,12 +422,31 @@ def cancel(state: State, run_id: RowId) -> RunOut:
     return _run(state, run_id)
 
 
+@router.post("/{run_id}/pause")
+def pause(state: State, run_id: RowId) -> RunOut:
+    """Hand out no further steps of a run; those under way are finished."""
+    pause_run(state.db, run_id)
+    return _run(state, run_id)
+
+
+@router.post("/{run_id}/retry")
+def retry(state: State, run_id: RowId) -> RunOut:
+    """Go on with the problems that infrastructure cut short; nothing judged is asked again."""
+    retry_run(state.db, run_id)
+    wake_resumed(state, run_id)
+    return _run(state, run_id)
+
+
 @router.post("/{run_id}/resume")
 def resume(state: State, run_id: RowId) -> RunOut:
     """Let a paused run go on."""
     resume_run(state.db, run_id)
     wake_resumed(state, run_id)
     return _run(state, run_id)
+
+
+def _range(values: Range) -> RangeOut:
+    return RangeOut(low=values.low, high=values.high)
 
 
 def _run(state: AppState, run_id: int) -> RunOut:

@@ -19,6 +19,11 @@ def test_a_run_comes_with_its_counts_and_its_fit(site: Site) -> None:
 
 def test_lists(site: Site) -> None:
     assert [run["status"] for run in site.client.get("/api/runs").json()["runs"]].count("running") == 2
+    (paused,) = site.client.get("/api/runs?status=paused").json()["runs"]
+    assert (paused["waiting"]["kind"], paused["waiting"]["text"]) == (
+        "person",
+        "paused: the model refused the key: 401 Unauthorized",
+    )
     names = {row["name"] for row in site.client.get("/api/problem-sets").json()}
     assert names == {"HumanEval"}
     detail = site.client.get(f"/api/problem-sets/{site.example.problem_set}").json()
@@ -75,9 +80,12 @@ def test_the_schema_is_served_and_names_no_page(site: Site) -> None:
     paths = site.client.get("/api/openapi.json").json()["paths"]
     assert set(paths) == {
         "/api/runs",
+        "/api/runs/plan",
         "/api/runs/{run_id}",
         "/api/runs/{run_id}/cancel",
+        "/api/runs/{run_id}/pause",
         "/api/runs/{run_id}/resume",
+        "/api/runs/{run_id}/retry",
         "/api/runs/{run_id}/trajectories",
         "/api/runs/{run_id}/trajectories/{trajectory_id}",
         "/api/runs/{run_id}/rejudgings",

@@ -1,13 +1,16 @@
 """Every page over the example, on both databases."""
 
+import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from html import unescape
+from typing import Any
 
 import pytest
 from sqlalchemy import Engine, event
 
+from tests.fixtures.example_data import REVISION
 from tests.integration.web.conftest import Site
 
 PAGES = [
@@ -51,22 +54,42 @@ def test_a_completed_run_shows_its_figures_and_their_uncertainty(site: Site) -> 
         "halflife runs create --problems HumanEval@1 --model codestral:22b --start generate --attempts 6",
     ]:
         assert text in shown
-    assert "hx-get" not in site.client.get(f"/runs/{site.example.completed}").text
+    assert "data-live" not in site.client.get(f"/runs/{site.example.completed}").text
 
 
 def test_a_running_run_refreshes_itself_and_is_provisional(site: Site) -> None:
     markup = site.client.get(f"/runs/{site.example.running}").text
-    assert f'hx-get="/runs/{site.example.running}/live?outcome="' in markup
+    assert f'data-live="/runs/{site.example.running}"' in markup
+    # Without scripts the page is loaded again and again.
+    assert '<noscript><meta http-equiv="refresh" content="10"></noscript>' in markup
     shown = words(markup)
     assert "43 of 100 problems ended" in shown
     assert "provisional: 17 under way, 40 without a verdict yet" in shown
-    assert "429 Too Many Requests" in shown
+    # Of 57 left, those at positions 54, 71 and 88 (remainder 3 by 17; 43 have ended) wait for their next try.
+    assert "Backing off: 3 problems, the model: 429 Too Many Requests, asked to wait 20 s next try now" in shown
 
 
-def test_the_live_part_is_no_whole_page(site: Site) -> None:
-    markup = site.client.get(f"/runs/{site.example.running}/live").text
-    assert "<html" not in markup
-    assert "43 of 100 problems ended" in words(markup)
+def test_a_page_without_a_stream_asks_for_what_changed(site: Site) -> None:
+    path = f"/runs/{site.example.running}/changes"
+    unchanged = {"revision": REVISION, "status": "running", "ended": False, "parts": {}}
+    assert site.client.get(f"{path}?since={REVISION}").json() == unchanged
+    told = site.client.get(f"{path}?since={REVISION - 1}").json()
+    assert "43 of 100 problems ended" in words(told["parts"]["facts"])
+    # A part for each column of the grid and each of the fifty rows, beside the twelve that are there once.
+    assert len(told["parts"]) == 12 + 100 + 50
+    # A form's token is one reader's own.
+    assert "<form" not in "".join(told["parts"].values())
+
+
+def test_the_stream_of_an_ended_run_says_so_and_ends(site: Site) -> None:
+    path = f"/runs/{site.example.completed}/events"
+    # A page that was open at the revision before gets all of it: 12 parts, 164 columns, 50 rows.
+    (told,) = events(site.client.get(f"{path}?since={REVISION}", headers={"Last-Event-ID": str(REVISION - 1)}).text)
+    assert (told["id"], told["data"]["status"], told["data"]["ended"]) == (str(REVISION), "completed", True)
+    assert len(told["data"]["parts"]) == 12 + 164 + 50
+    (told,) = events(site.client.get(f"{path}?since={REVISION}").text)
+    assert (told["data"]["ended"], told["data"]["parts"]) == (True, {})
+    assert site.client.get("/runs/99999/events").status_code == 404
 
 
 def test_a_paused_run_says_why_and_offers_to_resume(site: Site) -> None:
@@ -77,6 +100,7 @@ def test_a_paused_run_says_why_and_offers_to_resume(site: Site) -> None:
 
 def test_a_cancelled_run_counts_what_was_cut_short(site: Site) -> None:
     shown = page_text(site, "/runs/{cancelled}")
+    assert "Retry" not in shown
     # Four before a verdict; six cancelled and one lost to the sandbox after one.
     assert "4 excluded" in shown
     assert "7 censored" in shown
@@ -159,6 +183,16 @@ def words(markup: str) -> str:
     """The text of a page without its markup, white space as single spaces."""
     body = re.sub(r"<script.*?</script>", " ", markup, flags=re.S)
     return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", "", body)))
+
+
+def events(stream: str) -> list[dict[str, Any]]:
+    """The events of a stream that carry an id, with their data read."""
+    found = []
+    for block in stream.split("\n\n"):
+        fields = dict(line.split(": ", 1) for line in block.splitlines() if ": " in line)
+        if "id" in fields:
+            found.append({"id": fields["id"], "data": json.loads(fields["data"])})
+    return found
 
 
 def trajectory_names(markup: str) -> list[str]:

@@ -1,9 +1,11 @@
 """The New run form, and the buttons of a run."""
 
+import re
+
 import pytest
 from sqlalchemy import func, select
 
-from app.db.models import Run, RunStatus, Trajectory
+from app.db.models import ProblemRow, Run, RunStatus, Trajectory
 from app.domain.protocol.policy import Disclosure, Protocol, Start
 from tests.integration.web.conftest import Workshop
 from tests.integration.web.test_pages import words
@@ -54,6 +56,9 @@ def test_repair_search_wakes_the_workers_that_hold_the_sandbox(workshop: Worksho
         ({"budget_cost": "nan"}, "budget_cost", "Enter a number, such as 0.5."),
         ({"budget_cost": "-1"}, "budget_cost", "Cost must be a positive amount."),
         ({"budget_tokens": "0"}, "budget_tokens", "Must be between 1 and 1,000,000,000,000."),
+        ({"first": "0"}, "first", "Must be between 1 and 1,000,000,000,000."),
+        ({"difficulty": "hard"}, "difficulty", "No problem chosen of Small is rated hard."),
+        ({"system_prompt": "\x07"}, "system_prompt", "Must not hold control characters."),
     ],
 )
 def test_an_error_stands_at_its_field_and_nothing_typed_is_lost(
@@ -101,3 +106,78 @@ def test_resume_wakes_the_workers(workshop: Workshop) -> None:
     assert len(workshop.wakes()) == before + 3 + 1
     with workshop.database.read() as session:
         assert session.scalars(select(Run)).one().status == RunStatus.RUNNING
+
+
+def test_problems_are_chosen_by_difficulty_and_number(workshop: Workshop) -> None:
+    with workshop.database.write() as session:
+        for problem, difficulty in zip(session.scalars(select(ProblemRow)), ("easy", "hard", "hard"), strict=True):
+            problem.difficulty = difficulty
+    offered = workshop.client.get("/runs/new").text
+    assert 'name="difficulty" value="easy"' in offered
+    answer = workshop.client.post("/runs", data=form(workshop, difficulty="hard", first="1"))
+    assert answer.status_code == 303
+    with workshop.database.read() as session:
+        assert session.scalars(select(Run)).one().subset == ["Small/1"]
+
+
+def test_a_preview_says_what_will_be_sent_and_used_and_starts_nothing(workshop: Workshop) -> None:
+    answer = workshop.client.post(
+        "/runs/preview", data=form(workshop, attempts="2", system_prompt="Be brief.\r\nUse Python.", shown="Small/1")
+    )
+    assert answer.status_code == 200
+    shown = words(answer.text)
+    assert "Problems3 Requests3 – 6" in shown
+    assert "What is sent first, for Small/1" in shown
+    assert "Be brief. Use Python. user" in shown
+    assert "Complete this function:" in shown
+    assert "own system prompt" in shown
+    assert "There is no earlier run to go by." in shown
+    with workshop.database.read() as session:
+        assert session.scalar(select(func.count()).select_from(Run)) == 0
+    assert workshop.wakes() == []
+
+
+def test_a_preset_fills_in_the_protocol_and_keeps_what_was_typed(workshop: Workshop) -> None:
+    answer = workshop.client.post("/runs/preview", data=form(workshop, preset="iterative", seed="41", attempts="3"))
+    assert re.search(r'name="attempts"[^>]* value="10"', answer.text)
+    assert re.search(r'name="disclosure" value="all" checked', answer.text)
+    assert re.search(r'name="seed"[^>]* value="41"', answer.text)
+    assert re.search(r'value="iterative"[^>]*aria-pressed="true"', answer.text)
+
+
+def test_a_dry_run_is_one_problem_with_one_attempt_and_says_so(workshop: Workshop) -> None:
+    answer = workshop.client.post("/runs", data=form(workshop, attempts="6", problems="Small/2 Small/1", dry_run="1"))
+    with workshop.database.read() as session:
+        run = session.scalars(select(Run)).one()
+    assert (run.dry_run, run.subset, run.protocol.attempts, run.trajectories_total) == (True, ["Small/1"], 1, 1)
+    assert "It is on no board." in words(workshop.client.get(answer.headers["location"]).text)
+    assert "dry run" in words(workshop.client.get("/runs").text)
+
+
+def test_a_cloned_form_starts_the_same_run_again(workshop: Workshop) -> None:
+    typed = form(
+        workshop, attempts="3", disclosure="all", history="last", stop_on="visible", seed="7", cpu_seconds="1.5",
+        memory_mb="256", system_prompt="Be brief.", problems="Small/2", budget_cost="0.5", in_flight="2",
+    )  # fmt: skip
+    workshop.client.post("/runs", data=typed)
+    with workshop.database.read() as session:
+        first = session.scalars(select(Run)).one()
+    cloned = workshop.client.get(f"/runs/new?clone={first.id}").text
+    sent = dict(re.findall(r'<input type="text" id="\w+" name="(\w+)"[^>]*? value="([^"]*)"', cloned))
+    sent |= dict(re.findall(r'<input type="radio" name="(\w+)" value="(\w+)" checked', cloned))
+    sent |= dict(re.findall(r'<textarea id="\w+" name="(\w+)"[^>]*>\n([^<]*)<', cloned))
+    sent |= {"problem_set": str(first.problem_set_id), "model": str(first.endpoint_id)}
+    assert workshop.client.post("/runs", data=sent).status_code == 303
+    with workshop.database.read() as session:
+        again = session.get_one(Run, first.id + 1)
+    for name in ("protocol", "subset", "budget_tokens", "budget_cost", "max_in_flight", "problem_set_id"):
+        assert getattr(again, name) == getattr(first, name)
+
+
+def test_pausing_keeps_the_run_from_going_on(workshop: Workshop) -> None:
+    path = workshop.client.post("/runs", data=form(workshop)).headers["location"]
+    assert workshop.client.post(f"{path}/pause").status_code == 303
+    shown = words(workshop.client.get(path).text)
+    assert "Paused: paused by hand." in shown
+    assert workshop.client.post(f"{path}/pause").status_code == 409
+    assert workshop.client.post(f"{path}/retry").status_code == 409
