@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from app.adapters.sandbox import BubblewrapSandbox
+from app.adapters.sandbox import BubblewrapSandbox, SlotSandbox
 from app.datasets.registry import read_problem_set
 from app.domain.ports import Sandbox
 from app.domain.problems import Limits, Problem
@@ -21,6 +21,7 @@ from app.domain.programs import Program
 from app.domain.verdicts import Judgement, Verdict
 from app.judge import Judge
 from app.recordings import ldb
+from tests.fixtures.slots import running_slots
 
 DATA = Path(__file__).parents[3].parent / "shared" / "data"
 EXCEPTIONS = Path(__file__).parents[2] / "golden" / "ldb_exceptions.json"
@@ -33,7 +34,6 @@ ATTEMPTS = {
     "mbpp_gpt-3.5-turbo-0613.jsonl.gz": 1158,
 }
 SLOTS = 2
-SANDBOXES = {"bubblewrap": lambda: BubblewrapSandbox(SLOTS)}
 
 LIMITS = Limits(cpu_seconds=2)
 """Ten times what any program needs but these two, so that those which never end cost little."""
@@ -43,10 +43,21 @@ SLOW = {
 }
 
 
-@pytest.fixture(scope="module", params=sorted(SANDBOXES))
+@pytest.fixture(scope="module", params=["bubblewrap", "slot"])
 def sandbox(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
-    with SANDBOXES[request.param]() as opened:
+    if request.param == "bubblewrap":
+        with BubblewrapSandbox(SLOTS) as opened:
+            yield opened
+        return
+    engine = request.getfixturevalue("slot_image")
+    with running_slots(engine, SLOTS, HALFLIFE_SLOT_MEMORY="1g") as slots, SlotSandbox(slots.sockets()) as opened:
         yield opened
+
+
+@pytest.fixture(scope="module")
+def verdicts_of_homes() -> dict[str, dict[tuple[str, str], Verdict]]:
+    """The verdicts of the homes tried so far."""
+    return {}
 
 
 @pytest.fixture(scope="module")
@@ -83,11 +94,18 @@ def judge_all(sandbox: Sandbox, runs: dict[str, ldb.RecordedRun]) -> dict[tuple[
 
 
 @pytest.mark.shared_data
-def test_recorded_verdicts_are_reached_again(sandbox: Sandbox, runs: dict[str, ldb.RecordedRun]) -> None:
+def test_recorded_verdicts_are_reached_again(
+    sandbox: Sandbox,
+    runs: dict[str, ldb.RecordedRun],
+    verdicts_of_homes: dict[str, dict[tuple[str, str], Verdict]],
+) -> None:
     assert {
         file: sum(len(trajectory.attempts) for trajectory in run.trajectories) for file, run in runs.items()
     } == ATTEMPTS
     judgements = judge_all(sandbox, runs)
+    verdicts_of_homes[sandbox.name] = {one: judgement.verdict for one, judgement in judgements.items()}
+    for other in verdicts_of_homes.values():
+        assert verdicts_of_homes[sandbox.name] == other
     otherwise = set()
     for file, run in runs.items():
         for trajectory in run.trajectories:
