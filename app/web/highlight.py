@@ -1,8 +1,8 @@
-"""Programs as HTML lines, coloured on the server by classes (static/css/code.css holds the colours)."""
+"""Programs as HTML lines, coloured on the server by classes (static/css/components.css holds the colours)."""
 
 import difflib
-import re
 from itertools import groupby
+from typing import NamedTuple
 
 from markupsafe import Markup, escape
 from pygments import lex
@@ -61,15 +61,32 @@ def changed_lines(before: str, after: str) -> set[int]:
     return {line for tag, _, _, start, end in matcher.get_opcodes() if tag != "equal" for line in range(start, end)}
 
 
-def diff_lines(before: str, after: str) -> list[tuple[str, str]]:
-    """A unified diff as (sign, text) lines: sign is '+', '-', ' ' or '@' for a gap."""
+class DiffLine(NamedTuple):
+    """A line of a diff: `sign` is "+", "-", " ", or "@" for a gap, whose text names the place in the older program.
+
+    `number` is the line's in the newer program, of a removed one in the older; a gap has none.
+    """
+
+    sign: str
+    number: int | None
+    text: Markup
+
+
+def diff_lines(before: str, after: str) -> list[DiffLine]:
+    """What changed, coloured, with three lines around each change; empty where nothing did."""
     old, new = _lines(before), _lines(after)
     if len(old) + len(new) > MOST_DIFFED_LINES:
-        return [("@", "the programs are too long to compare here")]
+        return [DiffLine("@", None, Markup("the programs are too long to compare here"))]
+    shown_old, shown_new = highlighted_lines(before), highlighted_lines(after)
     lines = []
-    for line in list(difflib.unified_diff(old, new, lineterm="", n=3))[2:]:
-        sign = line[0]
-        lines.append((sign, re.sub(r"@@ -(\d+).*", r"line \1", line) if sign == "@" else line[1:]))
+    for group in difflib.SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(3):
+        lines.append(DiffLine("@", None, Markup("line {}").format(group[0][1] + 1)))
+        for tag, old_start, old_end, new_start, new_end in group:
+            if tag == "equal":
+                lines += [DiffLine(" ", n + 1, shown_new[n]) for n in range(new_start, new_end)]
+            else:
+                lines += [DiffLine("-", n + 1, shown_old[n]) for n in range(old_start, old_end)]
+                lines += [DiffLine("+", n + 1, shown_new[n]) for n in range(new_start, new_end)]
     return lines
 
 

@@ -22,7 +22,7 @@ _FIELDS = {"file": "file", "format": "format", "name": "name", "licence": "licen
 @router.get("/new")
 def upload_form(request: Request) -> Response:
     """The empty form."""
-    return _form_page(request, {}, FieldErrors())
+    return _form_page(request, dict.fromkeys(_FIELDS.values(), ""), FieldErrors())
 
 
 @router.post("/imports")

@@ -15,6 +15,9 @@ FILE = {"file": ("Own.json", b'{"problems": []}', "application/json")}
 
 
 def test_a_file_is_queued_for_an_execute_worker(workshop: Workshop) -> None:
+    form = workshop.client.get("/problem-sets/new").text
+    assert 'action="/problem-sets/imports" enctype="multipart/form-data"' in form
+    assert '<option value="quixbugs" >QuixBugs (zip of its repository)</option>' in form
     sent = workshop.client.post("/problem-sets/imports", files=FILE, data={"format": "native", "licence": "MIT"})
     assert (sent.status_code, sent.headers["location"]) == (303, "/problem-sets/imports/1")
     assert [".execute." in name for name in workshop.wakes()] == [True]

@@ -36,5 +36,21 @@ def test_changed_lines_are_those_the_earlier_program_lacks() -> None:
     assert changed_lines("a\nb\nc\n", "a\nB\nc\nd\n") == {1, 3}
 
 
-def test_a_diff_names_lines_by_sign() -> None:
-    assert diff_lines("a\nb\n", "a\nc\n") == [("@", "line 1"), (" ", "a"), ("-", "b"), ("+", "c")]
+def test_a_diff_names_lines_by_sign_and_number() -> None:
+    found = diff_lines("a\nb\nif c:\n", "a\nz = 1\nd\nif c:\n")
+    assert [(line.sign, line.number, str(line.text)) for line in found] == [
+        ("@", None, "line 1"),
+        (" ", 1, "a"),
+        ("-", 2, "b"),
+        ("+", 2, 'z = <span class="m">1</span>'),
+        ("+", 3, "d"),
+        (" ", 4, '<span class="k">if</span> c:'),
+    ]
+    assert diff_lines("a\n", "a\n") == []
+
+
+def test_a_diff_leaves_out_what_is_far_from_a_change() -> None:
+    before = "".join(f"x{n}\n" for n in range(20))
+    found = diff_lines(before, before.replace("x0\n", "y\n").replace("x19\n", "z\n"))
+    assert [line.text for line in found if line.sign == "@"] == ["line 1", "line 17"]
+    assert [line.number for line in found if line.sign == " "] == [2, 3, 4, 17, 18, 19]
