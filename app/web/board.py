@@ -16,7 +16,7 @@ from app.db.queries.leaderboard import BoardRow, BoardSet
 from app.db.queries.runs import Choice
 from app.db.session import Database
 from app.domain.comparability import Conditions, Difference, differences, usual
-from app.domain.errors import NotFoundError
+from app.domain.errors import InputError, NotFoundError
 from app.domain.metrics.figures import RunFigures
 from app.domain.metrics.intervals import Proportion
 from app.domain.protocol.policy import Disclosure, Start
@@ -155,15 +155,20 @@ class BoardQuery:
 
     @classmethod
     def read(cls, given: QueryParams) -> "BoardQuery":
-        """From an address. What makes no sense is passed over: an old or mistyped link shows what it can."""
+        """From an address. What makes no sense is passed over: an old or mistyped link shows what it can.
+
+        Raises InputError for a list of more than `MOST_COMPARED` runs: none of them is dropped silently.
+        """
         sort = given.get("sort", "")
         column = BY_SLUG.get(sort, BY_SLUG[USUAL_SORT])
         order = given.get("order")
         chosen = tuple(slug for slug in BY_SLUG if slug in given.getlist("column"))
         listed = [number for run in given.getlist("run") for part in run.split(",") if (number := _number(part))]
+        if len(listed) > MOST_COMPARED:
+            raise InputError(f"at most {MOST_COMPARED} runs are put side by side, not {len(listed)}")
         return cls(
             problem_set_id=_number(given.get("set")),
-            run_ids=tuple(dict.fromkeys(listed))[:MOST_COMPARED],
+            run_ids=tuple(dict.fromkeys(listed)),
             start=_choice(Start, given.get("start")),
             model=_number(given.get("model")),
             disclosure=_choice(Disclosure, given.get("disclosure")),

@@ -7,6 +7,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.responses import StreamingResponse
 
+from app.domain.errors import InputError
 from app.web.board import LINE_FIELDS, Board, BoardQuery, board_document, make_board, read_rows, reproducible
 from app.web.deps import AppState, State
 from app.web.tables import csv_lines
@@ -58,6 +59,21 @@ def get_leaderboard_csv(request: Request, state: State) -> StreamingResponse:
 
 
 def _whole(request: Request, state: AppState) -> Board:
-    rows, query, _ = read_rows(state.db, BoardQuery.read(request.query_params))
+    given = request.query_params
+    asked = BoardQuery.read(given)
+    understood = {
+        "set": asked.problem_set_id,
+        "run": asked.run_ids or None,
+        "start": asked.start,
+        "model": asked.model,
+        "disclosure": asked.disclosure,
+        "attempts": asked.attempts,
+        "sort": asked.sort if given.get("sort") == asked.sort else None,
+    }
+    # A page shows what it can of a mistyped address; a program would take that for its answer.
+    for name, value in understood.items():
+        if given.get(name) and value is None:
+            raise InputError(f"{name}: {given[name]!r} is not understood")
+    rows, query, _ = read_rows(state.db, asked)
     board = make_board(rows, query)
     return replace(board, lines=reproducible(state.db, board.lines))

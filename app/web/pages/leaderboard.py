@@ -21,6 +21,7 @@ def show_leaderboard(request: Request, state: State) -> Response:
         "board": board,
         "lines": shown,
         "query": query,
+        "missing": [run_id for run_id in query.run_ids if all(row.run_id != run_id for row in rows)],
         "path": "/leaderboard",
         "choices": choices(state.db, rows, query, sets),
         "disclosures": list(Disclosure),

@@ -39,7 +39,7 @@ def board(workshop: Workshop) -> Workshop:
 
 
 def runs_shown(markup: str) -> list[int]:
-    return [int(found) for found in re.findall(r'<th scope="row">\s*<a href="/runs/(\d+)"', markup)]
+    return [int(found) for found in re.findall(r'<th scope="row">\s*<input[^>]*><a href="/runs/(\d+)"', markup)]
 
 
 def test_rows_are_sorted_by_final_accuracy_and_first_repairs_stand_apart(board: Workshop) -> None:
@@ -86,6 +86,9 @@ def test_a_list_of_runs_is_compared_over_their_starts(board: Workshop) -> None:
     shown = board.client.get("/leaderboard?run=1,4").text
     assert sorted(runs_shown(shown)) == [1, 4]
     assert "attempt 0:" in words(shown)
+    assert sorted(runs_shown(board.client.get("/leaderboard?run=1&run=4").text)) == [1, 4]
+    assert "There is no run 99 to compare." in words(board.client.get("/leaderboard?run=1,99").text)
+    assert board.client.get(f"/leaderboard?run={','.join(map(str, range(1, 60)))}").status_code == 400
 
 
 def test_figures_are_stored_once_and_anew_when_the_run_ended_anew(board: Workshop) -> None:
@@ -129,6 +132,13 @@ def test_exports_hold_every_row_of_the_filtered_board(board: Workshop) -> None:
         described = file.read()
     bare = {name.removesuffix("_low").removesuffix("_high") for name in rows[0]} - {"run", "model"}
     assert {name for name in bare if f"`{name}`" not in described} == set()
+
+
+@pytest.mark.parametrize("query", ["set=x", "start=never", "sort=speed", "run=x", "attempts=0"])
+def test_the_api_answers_no_other_question_than_it_was_asked(board: Workshop, query: str) -> None:
+    answer = board.client.get(f"/api/leaderboard?{query}")
+    assert answer.status_code == 400
+    assert "is not understood" in answer.json()["error"]
 
 
 def test_without_runs_the_board_says_what_to_do(workshop: Workshop) -> None:
