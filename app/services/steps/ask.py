@@ -1,5 +1,6 @@
 """The step `ask`: commit a request row, ask the model, commit its reply. No transaction is open meanwhile."""
 
+import logging
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from itertools import count
@@ -29,6 +30,8 @@ from app.services.claim import Claim, Held, fenced
 from app.services.spending import FREE, BudgetExceeded, Prices, WorstCase, reserve, settle_failure, settle_reply
 from app.services.steps.situation import PastAttempt, Situation, build_request, read_situation
 from app.services.steps.transitions import MAX_TRIES, Wakes, backoff, end, pause, proceed, put_off
+
+log = logging.getLogger(__name__)
 
 # Made once: building a statement anew takes longer than running it.
 _INSERT_REQUEST = insert(ModelRequestRow).returning(ModelRequestRow.id)
@@ -67,7 +70,19 @@ def ask(db: Database, claim: Claim, model_for: Callable[[ModelEndpoint], Model])
     except ModelRejected as failure:
         return _model_failed(db, claim, sent, failure, billed=False)
     # A reply is paid for: a database that restarts meanwhile must not cost it.
-    return persistently(lambda: _commit_reply(db, claim, sent, decision, situation, request.messages, reply, prices))
+    wakes = persistently(lambda: _commit_reply(db, claim, sent, decision, situation, request.messages, reply, prices))
+    log.info(
+        "answered",
+        extra={
+            "run": claim.run_id,
+            "trajectory": claim.trajectory_id,
+            "attempt": decision.index,
+            "prompt_tokens": reply.prompt_tokens,
+            "completion_tokens": reply.completion_tokens,
+            "latency_ms": round(reply.latency_ms),
+        },
+    )
+    return wakes
 
 
 def _commit_request(

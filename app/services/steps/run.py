@@ -1,5 +1,6 @@
 """The step `run`: judge the stored program and commit the verdict. No transaction is open meanwhile."""
 
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import asdict, fields, replace
@@ -18,6 +19,8 @@ from app.services.judge_program import CachedJudge
 from app.services.steps.failure import put_off_failed
 from app.services.steps.situation import read_situation
 from app.services.steps.transitions import Wakes, proceed, set_run
+
+log = logging.getLogger(__name__)
 
 _TEXTS = {"first_failure", "stdout", "stderr"}
 _KEPT = [field.name for field in fields(Judgement) if field.name not in _TEXTS]
@@ -68,7 +71,17 @@ def run(db: Database, claim: Claim, judge: CachedJudge) -> Wakes:
             set_run(connection, held.run_id)
             return proceed(connection, held, [*situation.records[:-1], record], situation)
 
-    return persistently(commit)
+    wakes = persistently(commit)
+    log.info(
+        "judged",
+        extra={
+            "run": claim.run_id,
+            "trajectory": claim.trajectory_id,
+            "attempt": attempt.record.index,
+            "verdict": judgement.verdict.value,
+        },
+    )
+    return wakes
 
 
 def store_judgement(connection: Connection, attempt_id: int, judgement: Judgement, told: str | None) -> None:
