@@ -6,6 +6,7 @@ from app.domain.protocol.policy import Disclosure
 from app.web.board import COLUMNS, PAGE, BoardQuery, choices, make_board, read_rows, reproducible, shown_columns
 from app.web.deps import State
 from app.web.rendering import render
+from app.web.scatter import accuracy_against_tokens
 
 router = APIRouter(prefix="/leaderboard")
 
@@ -20,6 +21,7 @@ def show_leaderboard(request: Request, state: State) -> Response:
     context = {
         "board": board,
         "lines": shown,
+        "scatter": accuracy_against_tokens(shown),
         "query": query,
         "missing": [run_id for run_id in query.run_ids if all(row.run_id != run_id for row in rows)],
         "path": "/leaderboard",

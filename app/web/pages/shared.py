@@ -19,6 +19,7 @@ from app.web.deps import AppState, State
 from app.web.drawing import board_card, png, run_card
 from app.web.pages.share import public_address
 from app.web.rendering import render
+from app.web.scatter import accuracy_against_tokens
 from app.web.shared import (
     SharedBoard,
     SharedRun,
@@ -74,9 +75,11 @@ def open_link(
             return _answer(render(request, "pages/shared_run.html", context))
         board, query = _board(request, state, link)
         first = (query.page - 1) * PAGE
+        lines = board.board.lines[first : first + PAGE]
         context |= {
             "board": board.board,
-            "lines": board.board.lines[first : first + PAGE],
+            "lines": lines,
+            "scatter": accuracy_against_tokens(lines),
             "seen_at": board.seen_at,
             "query": query,
             "columns": shown_columns(query.columns),
