@@ -43,6 +43,10 @@ class Conditions:
         return found
 
 
+_OBSERVED = ("sandboxes", "memory_tiers")
+"""Conditions known from verdicts: a run without any differs in none of them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Difference:
     """One condition in which a run differs from the usual."""
@@ -64,4 +68,8 @@ def differences(one: Conditions, usual: Conditions) -> tuple[Difference, ...]:
     if one == usual:
         return ()
     theirs = usual.fields()
-    return tuple(Difference(name, value, theirs[name]) for name, value in one.fields().items() if value != theirs[name])
+    return tuple(
+        Difference(name, value, theirs[name])
+        for name, value in one.fields().items()
+        if value != theirs[name] and not (name in _OBSERVED and () in (value, theirs[name]))
+    )

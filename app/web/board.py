@@ -64,6 +64,11 @@ def _percent(share: float | None) -> str:
     return "–" if share is None else f"{100 * share:.1f}"
 
 
+def _three(value: float | None) -> str:
+    """To three decimals; never as a negative zero."""
+    return "–" if value is None else f"{value:.3f}".replace("-0.000", "0.000").replace("-", "−")
+
+
 def attempts_reached(attempts: int | None) -> str:
     """A t_θ as a cell shows it."""
     return "not reached" if attempts is None else "> 1,000" if attempts > 1000 else str(attempts)
@@ -106,7 +111,7 @@ COLUMNS: tuple[Column, ...] = (
     Column(
         "r2", "R²", "", "r-squared",
         _of(lambda f: f.decay.r_squared),
-        _words(lambda f: "–" if f.decay.r_squared is None else f"{f.decay.r_squared:.3f}"),
+        _words(lambda f: _three(f.decay.r_squared)),
     ),
     Column("tokens", "Tokens", "", "tokens", lambda row: row.tokens, lambda row: f"{row.tokens:,}", ascending=True),
     Column(

@@ -6,11 +6,24 @@ from dataclasses import dataclass
 
 from app.web.board import Line
 
-WIDTH, HEIGHT = 1060, 300
+WIDTH = 1060
 _LEFT, _RIGHT, _TOP, _BOTTOM = 40, 1040, 14, 262
 _LABEL_HEIGHT, _LETTER = 14, 6.6
 FEWEST = 2
 """Fewer runs make no comparison."""
+
+
+Span = tuple[float, float, float]
+"""From one x to another, at a height."""
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A name at the side of its point; `side` is its end that touches it."""
+
+    x: float
+    text: str
+    side: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +34,7 @@ class Dot:
     y: float
     low: float
     high: float
-    label: str
+    label: Label | None
     title: str
     alike: bool
 
@@ -57,15 +70,27 @@ def accuracy_against_tokens(lines: Sequence[Line]) -> Scatter | None:
         return None
     logs = [math.log10(line.row.tokens) for line, _ in known]
     first, last = min(logs) - 0.05, max(logs) + 0.05
-    room: list[tuple[float, float, float]] = []
+    places = [
+        (round(_LEFT + (_RIGHT - _LEFT) * (log - first) / (last - first), 1), _height(share.estimate or 0.0))
+        for log, (_, share) in zip(logs, known, strict=True)
+    ]
+    room = [(x - 6, x + 6, y) for x, y in places]
     dots = []
-    for (line, share), log in zip(known, logs, strict=True):
-        x = _LEFT + (_RIGHT - _LEFT) * (log - first) / (last - first)
-        y, low, high = (_height(value or 0.0) for value in (share.estimate, share.low, share.high))
-        label = line.row.model_name if _fits(x, y, len(line.row.model_name), room) else ""
+    for (line, share), (x, y) in zip(known, places, strict=True):
+        low, high = _height(share.low or 0.0), _height(share.high or 0.0)
+        name = line.row.model_name
         percent = f"{100 * (share.estimate or 0.0):.1f} %"
-        title = f"{line.row.model_name}, run {line.row.run_id}: {percent} at {line.row.tokens:,} tokens"
-        dots.append(Dot(round(x, 1), y, low, high, label, title, not line.differs))
+        title = f"{name}, run {line.row.run_id}: {percent} at {line.row.tokens:,} tokens"
+        behind = (x + 7, x + 8 + len(name) * _LETTER, y)
+        before = (x - 8 - len(name) * _LETTER, x - 7, y)
+        label = None
+        if _fits(behind, room):
+            label = Label(x + 9, name, "start")
+            room.append(behind)
+        elif _fits(before, room):
+            label = Label(x - 9, name, "end")
+            room.append(before)
+        dots.append(Dot(x, y, low, high, label, title, not line.differs))
     tokens = tuple(
         Tick(round(_LEFT + (_RIGHT - _LEFT) * (math.log10(value) - first) / (last - first), 1), f"{value:,}")
         for value in _round_numbers(10**first, 10**last)
@@ -77,14 +102,11 @@ def _height(share: float) -> float:
     return round(_BOTTOM - (_BOTTOM - _TOP) * share, 1)
 
 
-def _fits(x: float, y: float, letters: int, room: list[tuple[float, float, float]]) -> bool:
-    """Whether a name fits beside its point, clear of those before; if so, its room is taken."""
-    end = x + 10 + letters * _LETTER
-    clear = all(abs(y - other) >= _LABEL_HEIGHT or x > right or end < left for left, right, other in room)
-    fits = clear and end <= WIDTH
-    if fits:
-        room.append((x, end, y))
-    return fits
+def _fits(place: Span, room: Sequence[Span]) -> bool:
+    """Whether a name has room there, clear of points and of names before it."""
+    left, right, y = place
+    clear = all(abs(y - other) >= _LABEL_HEIGHT or left > end or right < start for start, end, other in room)
+    return clear and left >= _LEFT and right <= WIDTH
 
 
 def _round_numbers(first: float, last: float) -> list[int]:

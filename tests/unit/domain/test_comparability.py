@@ -51,6 +51,11 @@ def test_every_field_of_protocol_and_sampling_is_a_condition_save_the_seed() -> 
     assert differences(replace(BASE, protocol=Protocol(seed=9)), BASE) == ()
 
 
+def test_a_run_without_verdicts_differs_in_nothing_that_verdicts_show() -> None:
+    unjudged = replace(BASE, sandboxes=(), memory_tiers=())
+    assert differences(unjudged, BASE) == differences(BASE, unjudged) == ()
+
+
 def test_the_usual_conditions_are_those_that_most_share_whatever_their_seed() -> None:
     other = OTHERS["attempts"]
     seeded = replace(BASE, protocol=Protocol(seed=5))

@@ -40,8 +40,10 @@ def test_points_stand_at_their_tokens_and_accuracy() -> None:
 
 
 def test_names_never_lie_on_each_other_and_one_run_is_no_comparison() -> None:
-    drawn = accuracy_against_tokens([line("a", 1_000, 5), line("b", 1_001, 5), line("c", 10_000, 5)])
-    assert drawn is not None
-    assert [dot.label for dot in drawn.dots] == ["a", "", "c"]
+    # a and b lie on each other, 45 to the right of the axis: b's name fits before them only where it is short.
+    for name, side in (("b", "end"), ("b" * 8, None)):
+        drawn = accuracy_against_tokens([line("a", 1_000, 5), line(name, 1_001, 5), line("c", 10_000, 5)])
+        assert drawn is not None
+        assert [dot.label and dot.label.side for dot in drawn.dots] == ["start", side, "start"]
     assert accuracy_against_tokens([line("a", 1_000, 5)]) is None
     assert accuracy_against_tokens([line("a", 0, 5), line("b", 1_000, 5)]) is None
