@@ -103,7 +103,7 @@ def plan_run(session: Session, request: RunRequest, shown: str | None = None) ->
     check_model(request, endpoint)
     chosen = chosen_problems(session, problem_set, request)
     starts = starting_points(problem_set, chosen, request.protocol)
-    labels = tuple(trajectory_label(problem.key, buggy and buggy.key) for problem, buggy in starts)
+    labels = tuple(trajectory_label(problem.key, None if buggy is None else buggy.key) for problem, buggy in starts)
     if shown is not None and shown not in labels:
         raise InputError(f"shown problem: {shown} is not among those chosen")
     index = 0 if shown is None else labels.index(shown)
@@ -186,7 +186,12 @@ def _measured(session: Session, request: RunRequest) -> tuple[tuple[int, ...], l
     )
     runs, used = set(), []
     for run_id, outcome, requests, known, prompt, answer in rows:
-        if requests == known and (outcome in _WHOLE or requests == policy.attempts):
+        if (
+            prompt is not None
+            and answer is not None
+            and requests == known
+            and (outcome in _WHOLE or requests == policy.attempts)
+        ):
             runs.add(run_id)
             used.append((requests, prompt, answer))
     return tuple(sorted(runs)), used

@@ -184,7 +184,7 @@ def read_run(form: RunForm, errors: FieldErrors) -> RunRequest:
 def run_form(run: Run) -> RunForm:
     """The form filled in so that it starts the same run again."""
     policy = run.protocol
-    return RunForm(
+    form = RunForm(
         problem_set=str(run.problem_set_id),
         model=str(run.endpoint_id),
         seed=str(policy.seed),
@@ -195,8 +195,8 @@ def run_form(run: Run) -> RunForm:
         budget_tokens="" if run.budget_tokens is None else str(run.budget_tokens),
         budget_cost="" if run.budget_cost is None else f"{run.budget_cost:g}",
         in_flight=str(run.max_in_flight),
-        **_decided_by_presets(policy),
     )
+    return form.model_copy(update=_decided_by_presets(policy))
 
 
 def preset_of(form: RunForm) -> str | None:

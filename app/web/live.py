@@ -200,7 +200,7 @@ class LiveRuns:
     def _revisions(self, run_ids: set[int]) -> dict[int, int]:
         with self._db.query() as connection:
             rows = connection.execute(select(Run.id, Run.revision).where(Run.id.in_(run_ids)))
-            return dict(rows.tuples().all())
+            return dict(rows.all())
 
 
 def _timed(take: Callable[[], Snapshot]) -> tuple[Snapshot, float]:

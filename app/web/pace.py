@@ -87,11 +87,13 @@ def basis(estimate: Estimate, attempts: int, max_tokens: int) -> str:
                 "like those measured."
             )
         case Basis.PROMPTS:
-            read = "" if estimate.measured == estimate.trajectories else f" of {estimate.measured} problems"
+            read = (
+                "" if estimate.measured == estimate.trajectories else f" (that of {estimate.measured}, spread over all)"
+            )
             return (
                 "There is no earlier run to go by. The least: each first answer solves its problem and is as short as "
                 f"the reference. The most: none of {count(attempts, 'answer')} does, and each has all its "
-                f"{max_tokens:,} tokens. Prompts are judged by their length{read}, at 3 to 4 characters a token. "
+                f"{max_tokens:,} tokens. Prompts are judged by their length{read}, 3 to 4 characters a token. "
                 "A run of a few problems narrows this."
             )
         case Basis.LOCAL:
@@ -100,7 +102,7 @@ def basis(estimate: Estimate, attempts: int, max_tokens: int) -> str:
 
 def budget_note(estimate: Estimate, tokens: int | None, cost: float | None) -> str:
     """Whether a budget may end the run early; empty where it will not."""
-    caps = [(tokens, estimate.tokens, "tokens")]
+    caps: list[tuple[float | None, Range, str]] = [(tokens, estimate.tokens, "tokens")]
     if estimate.cost is not None:
         caps.append((cost, estimate.cost, "money"))
     for cap, wanted, unit in caps:

@@ -24,7 +24,8 @@ def fail(engine: Engine, run_id: int, position: int, kind: WorkerKind) -> None:
         with engine.database.write() as session:
             due = update(Trajectory).where(Trajectory.run_id == run_id, Trajectory.position == position)
             session.execute(due.values(due_at=datetime.now(UTC)))
-        (claim,) = [c for c in engine.claim(kind, 10) if c.trajectory_id == engine.trajectories(run_id)[position].id]
+        (claim,) = engine.claim(kind)
+        assert claim.trajectory_id == engine.trajectories(run_id)[position].id
         put_off_failed(engine.database, claim, "the sandbox: broken", sandbox=kind is WorkerKind.EXECUTE)
 
 
