@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from app.db.models import Attempt, RunStatus
+from app.db.models import Attempt, Run, RunStatus, Transcript
 from app.domain.ports import Sandbox
 from app.judge.judge import JUDGE_VERSION
 from tests.fixtures.chat_server import ChatServer
@@ -185,11 +185,22 @@ def test_without_waiting(home: Home) -> None:
         "judge_version": JUDGE_VERSION,
         "judging_outdated": False,
         "status": "running",
+        "dry_run": False,
+        "waiting": None,
         "problems": 1,
         "ended": 0,
         "solved": 0,
     }
     assert list((home.path / "queue" / "messages").iterdir()) != []
+    paused = home.call("runs", "pause", str(run_id), "--json")
+    assert json.loads(paused.out) == {"id": run_id, "status": "paused"}
+    assert "paused: paused by hand" in home.call("runs", "list", "--status", "paused").out
+    assert "paused: paused by hand" in home.call("runs", "show", str(run_id)).out
+    assert home.call("runs", "list", "--search", "nobody").out == "No run matches.\n"
+    assert json.loads(home.call("runs", "resume", str(run_id), "--json").out)["status"] == "running"
+    refused = home.call("runs", "retry", str(run_id))
+    assert (refused.code, refused.out) == (2, "")
+    assert "has nothing to retry" in refused.err
     cancelled = home.call("runs", "cancel", str(run_id), "--json")
     assert json.loads(cancelled.out) == {"id": run_id, "status": "cancelled"}
     shown = json.loads(home.call("runs", "show", str(run_id), "--json").out)
@@ -198,6 +209,27 @@ def test_without_waiting(home: Home) -> None:
     resumed = home.call("runs", "resume", str(run_id))
     assert resumed.code == 2
     assert resumed.out == ""
+
+
+def test_a_dry_run_and_a_prompt_of_its_own(home: Home, tmp_path: Path) -> None:
+    import_additions(home, tmp_path, 3)
+    add_script(home, {"default": {"text": RIGHT}})
+    create = ("runs", "create", "--problems", "additions", "--model", "scripted", "--system-prompt", "Be brief.")
+    ended = home.run(*create, "--first", "2", "--dry-run", "--wait", "--json")
+    assert ended.code == 0, ended.err
+    document = json.loads(ended.out)
+    assert (document["status"], document["dry_run"], document["problems"]) == ("completed", True, 1)
+    assert (document["solved_at_attempt"], document["waiting"]) == ([1], None)
+    trajectory = json.loads(home.call("runs", "trajectory", str(document["id"]), "1", "--json").out)
+    assert trajectory["attempts"][0]["attempt"] == 0
+    with home.database() as database, database.read() as session:
+        assert session.scalars(select(Transcript.messages)).one()[0] == {"role": "system", "content": "Be brief."}
+        assert session.scalars(select(Run.subset)).one() == ["p00"]
+    blank = home.call(*create[:-1], " ")
+    assert (blank.code, blank.err) == (
+        2,
+        "halflife: system prompt: must not be blank; leave it out for the usual one\n",
+    )
 
 
 CREATE: dict[str, tuple[dict[str, str], str]] = {
@@ -225,7 +257,7 @@ def test_refused(home: Home, leaves_no_trace: Callable[[], None], options: dict[
     assert ended.err.count("\n") == 1
 
 
-@pytest.mark.parametrize("command", ["show", "cancel", "resume"])
+@pytest.mark.parametrize("command", ["show", "pause", "resume", "cancel", "retry"])
 def test_a_run_that_is_not_there(home: Home, command: str) -> None:
     ended = home.call("runs", command, "77")
     assert (ended.code, ended.out, ended.err) == (2, "", "halflife: there is no run 77\n")

@@ -125,7 +125,8 @@ def test_applying_replaces_and_keeps_what_was(engine: Engine, run_id: int) -> No
         assert (counts.solved, counts.of, counts.censored) == ((0, 2, 1, 0), 6, (1, 0, 0, 0))
         assert (counts.ended_early, counts.cut_short, counts.excluded) == (1, 0, 0)
         assert [(point.solved, point.at_risk) for point in counts.decay().points] == [(0, 6), (2, 5), (1, 3), (0, 2)]
-        assert session.get_one(Run, run_id).judge_version == JUDGE_VERSION
+        run = session.get_one(Run, run_id)
+        assert (run.judge_version, run.trajectories_solved) == (JUDGE_VERSION, 3)
         now = session.get_one(Attempt, attempt.id)
         assert (now.judge_version, now.reason, now.cases_passed) == (JUDGE_VERSION, "wrong_value", 1)
         transcript = session.get_one(Transcript, attempt.id)
