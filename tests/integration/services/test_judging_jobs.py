@@ -241,7 +241,7 @@ def test_a_worker_judges_jobs_beside_its_steps(engine: Engine, problem: tuple[in
     """Woken for a run alone, it does both; an idle one finds in its sweep what no message announced."""
     db = engine.database
     model = store_script(db, engine.home, {"default": RIGHT})
-    run_id = engine.submit(problem[0], model, attempts=1)
+    run_ids = [engine.submit(problem[0], model, attempts=1) for _ in range(2)]
     trials = [submit_trial(db, *problem, Program.single(f"# {n}\n")) for n in range(2)]
     judge = CachedJudge(db, engine.sandbox)
     done: list[str] = []
@@ -250,8 +250,8 @@ def test_a_worker_judges_jobs_beside_its_steps(engine: Engine, problem: tuple[in
         done.append("step")
         return run(db, claim, judge)
 
-    (asked,) = engine.claim(WorkerKind.GENERATE)
-    engine.perform(asked)
+    for asked in engine.claim(WorkerKind.GENERATE, n=2):
+        engine.perform(asked)
     worker = Worker(
         WorkerKind.EXECUTE,
         db,
@@ -263,8 +263,8 @@ def test_a_worker_judges_jobs_beside_its_steps(engine: Engine, problem: tuple[in
         jobs=[JudgingJobs(db, CachedJudge(db, Watched(engine.sandbox, lambda: done.append("job"))), 30.0)],
     )
     worker.drain()
-    assert done == ["job", "step", "job"]
-    assert engine.run_row(run_id).status == RunStatus.COMPLETED
+    assert done == ["step", "job", "step", "job"]
+    assert [engine.run_row(run_id).status for run_id in run_ids] == [RunStatus.COMPLETED] * 2
     assert [job_row(db, trial).verdict for trial in trials] == ["RE", "RE"]
 
     messages = engine.home / "queue" / "messages"
