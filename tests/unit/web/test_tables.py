@@ -12,7 +12,7 @@ def read_back(rows: list[list[object]]) -> list[list[str]]:
     return list(csv.reader(io.StringIO("".join(csv_lines(["a", "b"], rows)), newline="")))[1:]
 
 
-@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "＝1"])
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r\n=1", "\n=1", "＝1"])
 def test_a_text_that_a_spreadsheet_would_compute_is_led_by_an_apostrophe(text: str) -> None:
     (cells,) = read_back([[text, "x=1"]])
     assert cells[0].startswith("'")
