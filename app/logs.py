@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 from app.config import LogFormat
 
 _STANDARD = set(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+_FOREIGN = {"data", "color_message"}
+"""What Celery and the web server attach to records for themselves."""
 _UVICORN = ("uvicorn", "uvicorn.error", "uvicorn.access")
 
 
@@ -45,12 +47,15 @@ def configure_logging(format: LogFormat = LogFormat.TEXT) -> None:
         else KeyValueFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
     )
     logging.basicConfig(level=logging.INFO, handlers=[handler])
+    # It would tell at every look whether the schema is current.
+    logging.getLogger("alembic.runtime.migration").setLevel(logging.WARNING)
     for name in _UVICORN:
         # The web server brings handlers of its own, in a format of its own.
         logger = logging.getLogger(name)
-        logger.handlers.clear()
-        logger.propagate = True
+        if logger.handlers:
+            logger.handlers.clear()
+            logger.propagate = True
 
 
 def _extra(record: logging.LogRecord) -> dict[str, object]:
-    return {key: value for key, value in vars(record).items() if key not in _STANDARD and key != "data"}
+    return {key: value for key, value in vars(record).items() if key not in _STANDARD and key not in _FOREIGN}

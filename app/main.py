@@ -7,6 +7,7 @@ from fastapi import Depends, FastAPI
 from fastapi.staticfiles import StaticFiles
 from starlette.middleware.gzip import GZipMiddleware
 
+from app.adapters.addresses import PublicAddresses
 from app.adapters.queue import Queue, make_celery
 from app.adapters.vault import Vault
 from app.config import ROOT, Settings
@@ -66,7 +67,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         db = Database(chosen.database)
         vault = Vault.at(chosen.home / SECRET_FILE) if chosen.secret_key is None else Vault(chosen.secret_key)
         live = LiveRuns(db)
-        app.state.halflife = AppState(chosen, db, vault, Queue(make_celery(chosen)), live)
+        app.state.halflife = AppState(chosen, db, vault, PublicAddresses.of(chosen), Queue(make_celery(chosen)), live)
         try:
             yield
         finally:

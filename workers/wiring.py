@@ -39,8 +39,7 @@ def build(kind: WorkerKind, settings: Settings) -> tuple[Worker, Callable[[], No
     if kind is WorkerKind.GENERATE:
         if settings.team and settings.secret_key is None:
             raise InputError("HALFLIFE_SECRET_KEY: must be that of the dashboard, to read the API keys it stores")
-        addresses = PublicAddresses(settings.endpoint_hosts) if settings.team else None
-        models = RemoteModels(Vault.of(settings.home, settings.secret_key), addresses)
+        models = RemoteModels(Vault.of(settings.home, settings.secret_key), PublicAddresses.of(settings))
         steps: Mapping[Step, Callable[[Claim], Wakes]] = {Step.ASK: lambda claim: ask(db, claim, models.model_for)}
         tests = Chores(
             db,

@@ -8,7 +8,9 @@ import ipaddress
 import socket
 from collections.abc import Collection
 from ipaddress import IPv4Address, IPv6Address
+from typing import Self
 
+from app.config import Settings
 from app.domain.errors import InputError
 
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
@@ -22,6 +24,11 @@ class PublicAddresses:
 
     def __init__(self, allowed: Collection[str] = ()) -> None:
         self._allowed = frozenset(allowed)
+
+    @classmethod
+    def of(cls, settings: Settings) -> Self | None:
+        """Those that the settings allow; None where models may have any address: on a machine of one's own."""
+        return cls(settings.endpoint_hosts) if settings.team else None
 
     def resolve(self, host: str, port: int) -> list[str]:
         """The addresses of a host, in the order in which to try them. May ask a name server.

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 from sqlalchemy import select
 
+from app.adapters.addresses import PublicAddresses
 from app.cli.installation import JsonFlag, emit, installation
 from app.db.models import ModelEndpoint
 from app.domain.errors import InputError
@@ -45,7 +46,7 @@ def add(
             price_input=price_input,
             price_output=price_output,
         )
-        endpoint_id = add_endpoint(opened.db, opened.vault, request)
+        endpoint_id = add_endpoint(opened.db, opened.vault, request, PublicAddresses.of(opened.settings))
     emit({"id": endpoint_id, "name": name}, as_json, f"{name} added")
 
 

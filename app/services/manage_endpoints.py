@@ -11,6 +11,7 @@ from sqlalchemy import delete, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
+from app.adapters.addresses import PublicAddresses
 from app.adapters.vault import Vault
 from app.db.models import EndpointKind, ModelEndpoint, ModelTest, Run, RunStatus
 from app.db.session import Database
@@ -40,12 +41,14 @@ class EndpointRequest:
     script: dict[str, Any] | None = None
 
 
-def add_endpoint(db: Database, vault: Vault, request: EndpointRequest) -> int:
-    """Store an endpoint and return its id.
+def add_endpoint(db: Database, vault: Vault, request: EndpointRequest, addresses: PublicAddresses | None = None) -> int:
+    """Store an endpoint, whose host must be one of `addresses`, and return its id.
 
     Raises InputError naming the field, ConflictError where the name is taken.
     """
     _check(request)
+    if addresses is not None and request.base_url is not None:
+        _check_host(request.base_url, addresses)
     # Copied from elsewhere, a key often brings a line end along.
     api_key, key_hint = _stored_key(vault, (request.api_key or "").strip())
     row = ModelEndpoint(
@@ -203,6 +206,17 @@ def _check_terms(
         raise InputError("price: must not be negative")
     if math.inf in prices:
         raise InputError("price: must be a finite number")
+
+
+def _check_host(base_url: str, addresses: PublicAddresses) -> None:
+    """To be told at once: what counts is the same check at every connection."""
+    parts = urlsplit(base_url)
+    try:
+        addresses.resolve(parts.hostname or "", parts.port or {"http": 80, "https": 443}[parts.scheme])
+    except InputError as error:
+        raise InputError(f"base URL: {error}") from error
+    except OSError as error:
+        raise InputError(f"base URL: no address is known for {parts.hostname}") from error
 
 
 def _check_base_url(base_url: str) -> None:

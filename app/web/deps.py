@@ -5,6 +5,7 @@ from typing import Annotated, cast
 
 from fastapi import Depends, Path, Request
 
+from app.adapters.addresses import PublicAddresses
 from app.adapters.queue import Queue
 from app.adapters.vault import Vault
 from app.config import Settings
@@ -18,11 +19,12 @@ RowId = Annotated[int, Path(ge=1, le=LARGEST_ID)]
 
 @dataclass(frozen=True, slots=True)
 class AppState:
-    """What the lifespan opens and the routes share."""
+    """What the lifespan opens and the routes share. `addresses` says where models may be; None is anywhere."""
 
     settings: Settings
     db: Database
     vault: Vault
+    addresses: PublicAddresses | None
     queue: Queue
     live: LiveRuns
     openings: Openings = field(default_factory=Openings)

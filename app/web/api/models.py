@@ -107,5 +107,6 @@ def create_model(state: State, body: ModelIn) -> CreatedOut:
             price_input=body.price_input,
             price_output=body.price_output,
         ),
+        state.addresses,
     )
     return CreatedOut(id=model_id)

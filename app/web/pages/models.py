@@ -37,7 +37,7 @@ def create_model(request: Request, state: State, form: Annotated[EndpointForm, F
     wanted = read_endpoint(form, errors)
     if not errors.messages:
         try:
-            model_id = add_endpoint(state.db, state.vault, wanted)
+            model_id = add_endpoint(state.db, state.vault, wanted, state.addresses)
         except (InputError, ConflictError) as error:
             errors.place(error, ENDPOINT_FIELDS)
         else:

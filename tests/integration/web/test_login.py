@@ -261,7 +261,7 @@ def test_a_token_from_its_page_opens_the_api(team: TestClient, database: Databas
     team.cookies.clear()
     bearer = {"Authorization": f"Bearer {token[0]}"}
     assert team.get("/api/models", headers=bearer).json() == []
-    new = {"name": "m", "base_url": "https://models.example/v1", "model": "m"}
+    new = {"name": "m", "base_url": "https://8.8.8.8/v1", "model": "m"}
     assert team.post("/api/models", json=new, headers=bearer).status_code == 201
     assert team.get("/metrics", headers=bearer).status_code == 200
     assert list_tokens(database)[0].last_used_at is not None
@@ -274,6 +274,17 @@ def test_a_token_from_its_page_opens_the_api(team: TestClient, database: Databas
     assert "revoked" in words(team.get("/tokens").text)
     team.cookies.clear()
     assert team.get("/api/models", headers=bearer).status_code == 401
+
+
+@pytest.mark.parametrize("host", ["localhost", "169.254.169.254", "[::1]"])
+def test_a_model_in_the_servers_own_network_is_refused(team: TestClient, host: str) -> None:
+    log_in(team)
+    new = {"name": "m", "base_url": f"http://{host}/v1", "model": "m", "csrf_token": form_token(team, "/models")}
+    answer = team.post("/models", data=new)
+    assert answer.status_code == 422
+    assert 'id="base_url-error"' in answer.text
+    assert "which is no public address" in words(answer.text)
+    assert "there are no models" in words(team.get("/models").text).lower()
 
 
 def test_a_wrong_token_is_refused_even_with_a_session(team: TestClient, database: Database) -> None:
