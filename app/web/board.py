@@ -293,7 +293,7 @@ def read_rows(db: Database, query: BoardQuery) -> tuple[list[BoardRow], BoardQue
             rows = _rows(session, settled)
     if settled.start is None and not settled.run_ids and rows:
         # First answers and first repairs never share a board, so one of them is always chosen.
-        settled = replace(settled, start=_starts(rows).most_common(1)[0][0])
+        settled = replace(settled, start=Start.GENERATE if Start.GENERATE in _starts(rows) else Start.DEBUG)
     return rows, settled, sets
 
 
