@@ -3,6 +3,7 @@
 const root = document.querySelector("[data-live]");
 const SILENCE = 25_000; // over twice the time between the stream's heartbeats
 const ASKING = 2_000;
+const CLOSED = 2; // the name for it is missing where streams are
 let revision = Number(root.dataset.revision);
 let ended = false;
 let heard = Date.now();
@@ -59,10 +60,10 @@ function attend() {
 }
 
 async function watch() {
-  const silent = !stream || stream.readyState === EventSource.CLOSED || Date.now() - heard > SILENCE;
+  const silent = !stream || stream.readyState === CLOSED || Date.now() - heard > SILENCE;
   if (!document.hidden && !ended && silent) {
     await ask();
-    if (!ended && stream?.readyState === EventSource.CLOSED) {
+    if (!ended && stream?.readyState === CLOSED) {
       hush();
       attend();
     }

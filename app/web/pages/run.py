@@ -170,7 +170,11 @@ def _snapshot(db: Database, run_id: int, outcome: str | None, after: int | None)
     macro = macros("macros/run_parts.html")
     parts = {name.replace("_", "-"): macro(name, p) for name in PARTS}
     parts |= {f"column-{column.trajectory_id}": macro("column", p, column) for column in p["grid"].columns}
-    parts |= {f"row-{line.id}": macro("row", p, line) for line in p["trajectories"].rows}
+    if outcome is None:
+        parts |= {f"row-{line.id}": macro("row", p, line) for line in p["trajectories"].rows}
+    else:
+        # Rows come into a narrowed table and leave it.
+        parts["rows"] = macro("rows", p)
     return Snapshot(p["run"].revision, p["run"].status, not p["live"], parts)
 
 

@@ -78,23 +78,5 @@ def test_an_unknown_run_is_not_found(site: Site) -> None:
 
 def test_the_schema_is_served_and_names_no_page(site: Site) -> None:
     paths = site.client.get("/api/openapi.json").json()["paths"]
-    assert set(paths) == {
-        "/api/runs",
-        "/api/runs/plan",
-        "/api/runs/{run_id}",
-        "/api/runs/{run_id}/cancel",
-        "/api/runs/{run_id}/pause",
-        "/api/runs/{run_id}/resume",
-        "/api/runs/{run_id}/retry",
-        "/api/runs/{run_id}/trajectories",
-        "/api/runs/{run_id}/trajectories/{trajectory_id}",
-        "/api/runs/{run_id}/rejudgings",
-        "/api/runs/{run_id}/rejudgings/{rejudging_id}",
-        "/api/runs/{run_id}/rejudgings/{rejudging_id}/apply",
-        "/api/runs/{run_id}/rejudgings/{rejudging_id}/discard",
-        "/api/problem-sets",
-        "/api/problem-sets/{problem_set_id}",
-        "/api/problem-sets/{problem_set_id}/problems/{problem_id}/trials",
-        "/api/trials/{trial_id}",
-        "/api/models",
-    }
+    assert {"/api/runs", "/api/runs/plan", "/api/runs/{run_id}/retry", "/api/models"} <= set(paths)
+    assert [path for path in paths if not path.startswith("/api/")] == []
