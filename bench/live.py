@@ -92,6 +92,8 @@ def served(app: object) -> Iterator[int]:
         server = uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1))  # type: ignore[arg-type]
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
+        while not server.started:
+            time.sleep(0.01)
         try:
             yield listener.getsockname()[1]
         finally:
