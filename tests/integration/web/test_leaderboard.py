@@ -7,11 +7,21 @@ import re
 import pytest
 from sqlalchemy import select, update
 
-from app.db.models import ModelEndpoint, ProblemRow, ProblemSetRow, Run, RunMetrics, RunStatus, Trajectory
+from app.db.models import (
+    ModelEndpoint,
+    ProblemRow,
+    ProblemSetRow,
+    Rejudging,
+    RejudgingStatus,
+    Run,
+    RunMetrics,
+    RunStatus,
+    Trajectory,
+)
 from app.db.queries.figures import unmeasured
 from app.domain.protocol.policy import Protocol, Start
 from app.services.measure_runs import measure_runs, measure_unmeasured
-from tests.fixtures.example_data import store_model, store_run
+from tests.fixtures.example_data import EPOCH, store_model, store_run
 from tests.integration.web.conftest import Site, Workshop
 from tests.integration.web.test_pages import words
 
@@ -102,6 +112,20 @@ def test_figures_are_stored_once_and_anew_when_the_run_ended_anew(board: Worksho
         assert unmeasured(session, 10) == [1]
     shown = words(board.client.get(f"/leaderboard?model={board.model}&column=accuracy").text)
     assert "100.0 43.9 – 100.0 %" in shown  # 3 of 3: low = 3/(3 + z²) = 0.43850
+    with board.database.read() as session:
+        assert unmeasured(session, 10) == []
+
+
+def test_figures_are_stale_after_a_rejudging_and_in_another_version_of_the_metrics(board: Workshop) -> None:
+    measure_unmeasured(board.database)
+    with board.database.write() as session:
+        for status in (RejudgingStatus.APPLIED, RejudgingStatus.DISCARDED, RejudgingStatus.OPEN):
+            run_id = 2 if status is RejudgingStatus.APPLIED else 1
+            session.add(Rejudging(run_id=run_id, judge_version=9, status=status, created_at=EPOCH))
+        session.execute(update(RunMetrics).where(RunMetrics.run_id == 3).values(metrics_version=0))
+    with board.database.read() as session:
+        assert unmeasured(session, 10) == [3, 2]
+    measure_unmeasured(board.database)
     with board.database.read() as session:
         assert unmeasured(session, 10) == []
 
