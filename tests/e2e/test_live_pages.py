@@ -77,6 +77,16 @@ def test_a_run_is_followed_in_place_until_it_ends(page: Page, served: Served, ch
     assert asked == []
 
 
+def test_the_list_keeps_itself_current(browser: Browser, served: Served, change: Change) -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(f"{served.url}/runs")
+    expect(page.get_by_text("43 of 100")).to_be_visible()
+    change(trajectories_ended=47)
+    expect(page.get_by_text("47 of 100")).to_be_visible(timeout=15_000)
+    context.close()
+
+
 def test_a_stream_that_broke_goes_on_where_it_was(browser: Browser, served: Served, change: Change) -> None:
     context = browser.new_context()
     page = context.new_page()

@@ -65,6 +65,7 @@ def list_runs(
             "problem_sets": queries.problem_set_names(session),
             "statuses": list(RunStatus),
             "first_page": not after,
+            "under_way": any(row.status == RunStatus.RUNNING for row in page.rows),
             "now": datetime.now(UTC),
             "pace": pace,
         }
