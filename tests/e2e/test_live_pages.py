@@ -77,6 +77,27 @@ def test_a_run_is_followed_in_place_until_it_ends(page: Page, served: Served, ch
     assert asked == []
 
 
+def test_what_a_reader_switched_off_in_a_chart_stays_off(browser: Browser, served: Served, change: Change) -> None:
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    page = context.new_page()
+    page.goto(f"{served.url}/runs/{served.example.running}")
+    fit = page.locator(".legend .traces").first
+    page.locator(".legendtoggle").first.click()
+    expect(fit).to_have_css("opacity", "0.5")
+    engine = create_engine(f"sqlite:///{served.home}/halflife.db")
+    waiting = "UPDATE trajectories SET attempts_judged = :judged WHERE run_id = :run AND position = 99"
+    with engine.begin() as connection:
+        connection.execute(text(waiting), {"judged": 1, "run": served.example.running})
+    change(trajectories_ended=48)
+    # One more problem than the 60 is at risk at the first attempt.
+    expect(page.locator("#points td").nth(2)).to_have_text("61")
+    expect(fit).to_have_css("opacity", "0.5")
+    with engine.begin() as connection:
+        connection.execute(text(waiting), {"judged": 0, "run": served.example.running})
+    engine.dispose()
+    context.close()
+
+
 def test_the_list_keeps_itself_current(browser: Browser, served: Served, change: Change) -> None:
     context = browser.new_context()
     page = context.new_page()
