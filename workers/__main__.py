@@ -38,6 +38,7 @@ def main() -> int:
             concurrency=worker.concurrency,
             hostname=worker.name,
             loglevel="INFO",
+            quiet=True,  # its banner is no log line
             # Workers speak through the database; Celery's own chatter between them would only cost messages.
             without_gossip=True,
             without_mingle=True,

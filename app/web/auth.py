@@ -169,6 +169,11 @@ def signed_in() -> bool:
     return current is not None and current[1].signed_in
 
 
+def admitted() -> bool:
+    """Whether the page is being made for somebody who may follow its links."""
+    return _session.get() is None or signed_in()
+
+
 def current_form_token() -> str | None:
     """The token for forms of the page that is being made; None where none is asked for."""
     current = _session.get()

@@ -14,7 +14,7 @@ from app.config import ROOT, SandboxChoice
 from app.domain.codec import CodecError, readable
 from app.judge.judge import JUDGE_VERSION
 from app.web import marks, wording
-from app.web.auth import signed_in
+from app.web.auth import admitted, signed_in
 from app.web.csrf import FormTokens
 from app.web.deps import app_state
 from app.web.highlight import changed_lines, diff_lines, highlighted_lines
@@ -129,6 +129,7 @@ def _environment() -> Environment:
         diff_lines=diff_lines,
         words=wording,
         judge_version=JUDGE_VERSION,
+        admitted=admitted,
         signed_in=signed_in,
     )
     return env

@@ -66,6 +66,13 @@ def test_programs_are_asked_for_a_token(team: TestClient, path: str) -> None:
     assert answer.json() == {"error": "send an API token: Authorization: Bearer hl_…"}
 
 
+def test_the_login_page_offers_nothing_that_leads_back_to_it(team: TestClient) -> None:
+    links = set(re.findall(r'<a [^>]*href="(/[^"]*)"', team.get("/login").text))
+    assert links == {"/runs"}
+    log_in(team)
+    assert {"/runs/new", "/models", "/tokens"} < set(re.findall(r'<a [^>]*href="(/[^"]*)"', team.get("/models").text))
+
+
 def test_nothing_can_be_changed(team: TestClient, database: Database) -> None:
     assert team.post("/tokens", data={"name": "x", "csrf_token": form_token(team)}).headers["location"] == "/login"
     assert team.post("/api/models", json={}).status_code == 401
