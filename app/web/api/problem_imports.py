@@ -6,6 +6,7 @@ from typing import Annotated, Self
 from fastapi import APIRouter, File, Form, UploadFile
 from pydantic import BaseModel
 
+from app.datasets.registry import FORMATS
 from app.db.models import ProblemImport
 from app.db.queries.problem_sets import problem_import
 from app.domain.work import WorkerKind
@@ -61,7 +62,7 @@ class ImportOut(BaseModel):
 def upload(
     state: State,
     file: Annotated[UploadFile, File()],
-    format: Annotated[str, Form()],
+    format: Annotated[str, Form(json_schema_extra={"enum": sorted(FORMATS)})],
     name: Annotated[str, Form()] = "",
     licence: Annotated[str, Form()] = "",
 ) -> ImportOut:
