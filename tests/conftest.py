@@ -6,6 +6,7 @@ pytest_plugins = [
     "tests.fixtures.database",
     "tests.fixtures.docker",
     "tests.fixtures.slots",
+    "tests.fixtures.team",
     "tests.fixtures.engine",
     "tests.fixtures.stack",
 ]
