@@ -1,5 +1,6 @@
 """Every page in Chromium, on a desktop and a phone, light and dark: no error, no violation, nothing off origin."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
@@ -100,6 +101,31 @@ def test_the_chart_follows_the_theme_and_the_choice_is_kept(browser: Browser, se
     context.close()
 
 
+def test_a_trajectory_is_walked_through_by_keys(browser: Browser, served: Served) -> None:
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    page = context.new_page()
+    address = f"{served.url}/runs/{served.example.completed}/trajectories/{served.example.repaired_trajectory}"
+    page.goto(f"{address}#attempt-0")
+    opened = page.locator(".timeline details.card[open] .attempt-name")
+    # The last attempt, and the one that the address names.
+    expect(opened).to_have_text(["Attempt 0 · first answer", "Attempt 2"])
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    expect(page.locator(":focus .attempt-name")).to_have_text("Attempt 1")
+    expect(opened).to_have_count(3)
+    page.keyboard.press("k")
+    expect(page.locator(":focus .attempt-name")).to_have_text("Attempt 0 · first answer")
+    page.keyboard.press("/")
+    # What is typed is text, not keys.
+    page.keyboard.type("jk")
+    expect(page.get_by_label("Search the attempts")).to_have_value("jk")
+    page.keyboard.press("Tab")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_url(re.compile(r"/trajectories/\d+$"))
+    expect(page.get_by_role("link", name="Previous")).to_have_attribute("href", address.removeprefix(served.url))
+    context.close()
+
+
 def test_pages_work_without_scripts(browser: Browser, served: Served) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
@@ -109,6 +135,9 @@ def test_pages_work_without_scripts(browser: Browser, served: Served) -> None:
     page.get_by_role("link", name="Unsolved", exact=True).click()
     page.locator("#trajectories tbody a").first.click()
     expect(page.get_by_text("Attempt 0 · first answer")).to_be_visible()
+    page.get_by_label("Search the attempts").fill("has_close")
+    page.get_by_role("button", name="Search").click()
+    expect(page.get_by_text("“has_close” is in")).to_be_visible()
     page.goto(f"{served.url}/runs/new")
     page.get_by_label("Attempts").fill("none")
     page.get_by_role("button", name="Start the run").click()

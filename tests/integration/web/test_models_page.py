@@ -146,3 +146,24 @@ def test_a_test_is_queued_for_a_generate_worker(workshop: Workshop) -> None:
     part = workshop.client.get(f"/models/{workshop.model}/test").text
     assert "hx-get" not in part
     assert "Does not work Key refused by http://127.0.0.1:11434 (status 401). Enter the key again below." in words(part)
+
+
+def test_a_model_over_the_api(workshop: Workshop) -> None:
+    address = f"/api/models/{workshop.model}"
+    terms = {"name": "renamed", "concurrency": 2, "timeout_seconds": 9, "price_input": None, "price_output": 1.5}
+    changed = workshop.client.put(address, json={**terms, "api_key": KEY})
+    assert changed.status_code == 200
+    got = workshop.client.get(address).json()
+    assert got == changed.json()
+    assert {name: got[name] for name in ("name", "concurrency", "price_input", "price_output", "key_hint", "test")} == {
+        "name": "renamed", "concurrency": 2, "price_input": None, "price_output": 1.5, "key_hint": "cdef", "test": None,
+    }  # fmt: skip
+    assert KEY not in changed.text
+    assert workshop.client.put(address, json={"name": "x"}).status_code == 400
+    queued = workshop.client.post(f"{address}/tests")
+    assert (queued.status_code, queued.json()["test"]["finished_at"]) == (202, None)
+    assert workshop.client.post(f"{address}/tests").status_code == 409
+    assert workshop.client.post(f"{address}/archive").json()["archived_at"] is not None
+    assert workshop.client.post(f"{address}/restore").json()["archived_at"] is None
+    assert workshop.client.delete(address).status_code == 204
+    assert workshop.client.get(address).status_code == 404
