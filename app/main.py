@@ -67,6 +67,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         db = Database(chosen.database)
         vault = Vault.at(chosen.home / SECRET_FILE) if chosen.secret_key is None else Vault(chosen.secret_key)
         live = LiveRuns(db)
+        live.end_with_process()
         app.state.halflife = AppState(chosen, db, vault, PublicAddresses.of(chosen), Queue(make_celery(chosen)), live)
         try:
             yield

@@ -15,7 +15,6 @@ from app.services.manage_endpoints import ensure_repair_search
 from app.services.offer_starter import offer_starter
 
 START_SECONDS = 60.0
-STOP_SECONDS = 2
 
 
 def serve() -> None:
@@ -55,8 +54,6 @@ def child_environment(settings: Settings) -> Mapping[str, str]:
 def _web(settings: Settings) -> Child:
     argv = [sys.executable, "-m", "uvicorn", "app.main:create_app", "--factory", "--no-server-header"]
     argv += ["--host", settings.host, "--port", str(settings.port), "--log-level", "warning"]
-    # Open streams of live pages would keep a stopping server for ever; browsers come back by themselves.
-    argv += ["--timeout-graceful-shutdown", str(STOP_SECONDS)]
     return Child("web", argv, child_environment(settings), ready=lambda: _answers(settings))
 
 

@@ -9,9 +9,12 @@ what changed since.
 import asyncio
 import json
 import logging
+import signal
+import threading
 import time
 from collections.abc import AsyncIterator, Callable, Hashable, Mapping
 from dataclasses import dataclass
+from types import FrameType
 
 import anyio.to_thread
 from anyio import CapacityLimiter
@@ -117,6 +120,7 @@ class LiveRuns:
         self._db = db
         self._views: dict[tuple[int, Hashable], _View] = {}
         self._task: asyncio.Task[None] | None = None
+        self._ending = False
 
     async def follow(
         self, run_id: int, page: Hashable, since: int, take: Callable[[], Snapshot]
@@ -132,7 +136,7 @@ class LiveRuns:
         try:
             yield _BEGIN
             seen: int | None = None
-            while True:
+            while not self._ending:
                 changed = view.changed
                 if view.snapshot is not None and seen != view.update:
                     event = view.since_revision(since) if seen is None else view.since_update(seen)
@@ -151,8 +155,26 @@ class LiveRuns:
             if not view.viewers:
                 del self._views[run_id, page]
 
+    def end_with_process(self) -> None:
+        """End every stream at the signal that stops the server, which would else wait for them: they have no end.
+
+        To be called in the server's event loop. Browsers come back by themselves, and go on where they were.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            return
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            before = signal.getsignal(number)
+            if callable(before):
+                signal.signal(number, _first(lambda: loop.call_soon_threadsafe(self._end_streams), before))
+
+    def _end_streams(self) -> None:
+        self._ending = True
+        for view in self._views.values():
+            view.changed.set()
+
     async def close(self) -> None:
-        """End the task. Streams end with their connections."""
+        """End the task."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -201,6 +223,14 @@ class LiveRuns:
         with self._db.query() as connection:
             rows = connection.execute(select(Run.id, Run.revision).where(Run.id.in_(run_ids)))
             return dict(rows.all())
+
+
+def _first(act: Callable[[], object], then: Callable[[int, FrameType | None], object]) -> Callable[..., None]:
+    def handle(number: int, frame: FrameType | None) -> None:
+        act()
+        then(number, frame)
+
+    return handle
 
 
 def _timed(take: Callable[[], Snapshot]) -> tuple[Snapshot, float]:

@@ -108,14 +108,34 @@ def test_a_model_is_added_and_asked(address: str, page: Page, chat_server: ChatS
     page.get_by_label("Model", exact=True).fill("normal")
     page.get_by_label("API key").fill("sk-not-to-be-shown-1234")
     page.get_by_role("button", name="Add").click()
-    expect(page.locator("table")).to_contain_text("remote")
+    expect(page.get_by_role("heading", name="remote")).to_be_visible()
     assert "sk-not-to-be-shown" not in page.content()
 
     page.goto(f"{address}/runs/new")
     page.get_by_label("Problem set").select_option(label=_option(page, "starter"))
     page.get_by_label("Model", exact=True).select_option(label=_option(page, "remote"))
     page.get_by_label("Only these problems").fill("beacon_overlap")
+    page.get_by_role("button", name="Iterative refinement").click()
+    expect(page.get_by_label("Attempts")).to_have_value("10")
+    expect(page.locator("#plan")).to_contain_text("1 – 10")
     page.get_by_label("Attempts").fill("2")
+    page.get_by_role("button", name="Preview again").click()
+    # Exactly what is sent, for the one problem chosen.
+    expect(page.locator("#plan")).to_contain_text("def beacon_overlap(")
+    expect(page.locator("#plan")).to_contain_text("unknown")
+    assert chat_server.bodies == []
+
+    # The dry run has a tab of its own; the form stays as it is.
+    with page.context.expect_page() as opened:
+        page.get_by_role("button", name="Dry run of one problem").click()
+    dry = opened.value
+    expect(dry.locator("#live")).to_contain_text("Completed", timeout=RUN_SECONDS)
+    expect(dry.locator("#live")).to_contain_text("It is on no board.")
+    dry.close()
+    assert len(chat_server.bodies) == 1
+    assert chat_server.bodies[0]["messages"][0]["content"] in page.locator("#plan").inner_text()
+
+    chat_server.bodies.clear()
     page.get_by_role("button", name="Start the run").click()
     expect(page.locator("#live")).to_contain_text("Completed", timeout=RUN_SECONDS)
     # "def f(): return 1" defines no beacon_overlap. Both attempts are asked for, and each reply is 7 + 3 tokens.

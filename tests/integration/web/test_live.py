@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import os
+import signal
 from collections.abc import AsyncIterator
 
 import pytest
@@ -132,3 +134,27 @@ def test_a_silent_stream_says_that_it_lives(database: Database, run_id: int, mon
         await streams.close()
 
     asyncio.run(watch())
+
+
+def test_streams_end_at_the_signal_that_stops_the_server(database: Database, run_id: int) -> None:
+    page = Page(database, run_id)
+    stopped: list[int] = []
+    before = signal.signal(signal.SIGTERM, lambda number, _frame: stopped.append(number))
+
+    async def watch() -> None:
+        streams = LiveRuns(database)
+        streams.end_with_process()
+        stream = streams.follow(run_id, "page", 0, page.take)
+        await following(stream)
+        os.kill(os.getpid(), signal.SIGTERM)
+        async with asyncio.timeout(5):
+            assert [block async for block in stream] == []
+        await streams.close()
+
+    try:
+        asyncio.run(watch())
+    finally:
+        signal.signal(signal.SIGTERM, before)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    # The server's own handler hears of it as well.
+    assert stopped == [signal.SIGTERM]
