@@ -231,15 +231,14 @@ class LoginRequired:
             )
         if (session and session.signed_in) or path in OPEN_PATHS or path.startswith(OPEN_FOLDERS):
             return None
-        if path.startswith("/api/") or path == "/metrics":
+        # A script of a page that was left open wants an answer, not the login page.
+        if path.startswith("/api/") or path == "/metrics" or headers.get("sec-fetch-dest") == "empty":
             return _unauthorized("send an API token: Authorization: Bearer hl_…")
         if scope["method"] not in READING:
             return RedirectResponse(LOGIN, status_code=303)
         wanted = path + (f"?{scope['query_string'].decode('latin-1')}" if scope["query_string"] else "")
         there = LOGIN if wanted == "/" else f"{LOGIN}?next={quote(wanted, safe='/')}"
-        # A partial update that is sent to the login page would show it inside the page.
-        headers_of_it = {"HX-Redirect": LOGIN} if "hx-request" in headers else {}
-        return RedirectResponse(there, status_code=303, headers=headers_of_it)
+        return RedirectResponse(there, status_code=303)
 
 
 def own_path(wanted: str) -> str:

@@ -50,8 +50,12 @@ def browser() -> Iterator[Browser]:
 
 @contextlib.contextmanager
 def serve(settings: Settings) -> Iterator[str]:
-    """Serve the application on a free port of this machine, in a thread; gives its address."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
+    """Serve the application on this machine, in a thread; gives its address.
+
+    On a free port, unless the settings hold the address under which browsers are to find it.
+    """
+    port = settings.port if settings.team else 0
+    with socket.create_server(("127.0.0.1", port)) as listener:
         server = uvicorn.Server(uvicorn.Config(create_app(settings), log_level="warning"))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()

@@ -66,6 +66,11 @@ def test_programs_are_asked_for_a_token(team: TestClient, path: str) -> None:
     assert answer.json() == {"error": "send an API token: Authorization: Bearer hl_…"}
 
 
+def test_scripts_of_a_page_that_was_left_open_are_told(team: TestClient) -> None:
+    assert team.get("/runs/1/changes", headers={"Sec-Fetch-Dest": "empty"}).status_code == 401
+    assert team.get("/runs/1", headers={"Sec-Fetch-Dest": "document"}).status_code == 303
+
+
 def test_the_login_page_offers_nothing_that_leads_back_to_it(team: TestClient) -> None:
     links = set(re.findall(r'<a [^>]*href="(/[^"]*)"', team.get("/login").text))
     assert links == {"/runs"}
