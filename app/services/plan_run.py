@@ -38,6 +38,8 @@ _FEWEST_CHARACTERS, _MOST_CHARACTERS = 3.0, 4.0
 _TEMPLATE_TOKENS = 10
 """What a chat template adds to a message."""
 _FEEDBACK_TOKENS = 200
+_LEAST_WHOLE = 0.9
+"""Share of a run's trajectories that must have come to their end: those cut short are the long ones."""
 _WHOLE = (TrajectoryOutcome.SOLVED, TrajectoryOutcome.EXHAUSTED, TrajectoryOutcome.VISIBLE_ONLY)
 
 
@@ -158,7 +160,7 @@ def _measured(session: Session, request: RunRequest) -> tuple[tuple[int, ...], l
     """
     policy = request.protocol
     earlier = session.execute(
-        select(Run.id, Run.protocol)
+        select(Run.id, Run.protocol, Run.trajectories_total)
         .where(
             Run.endpoint_id == request.endpoint_id,
             Run.problem_set_id == request.problem_set_id,
@@ -169,7 +171,7 @@ def _measured(session: Session, request: RunRequest) -> tuple[tuple[int, ...], l
         .order_by(Run.id.desc())
         .limit(_EARLIER_RUNS)
     )
-    alike = [run_id for run_id, protocol in earlier if _alike(protocol, policy)]
+    alike = {run_id: total for run_id, protocol, total in earlier if _alike(protocol, policy)}
     within = Attempt.attempt_index < policy.attempts
     rows = session.execute(
         select(
@@ -184,7 +186,7 @@ def _measured(session: Session, request: RunRequest) -> tuple[tuple[int, ...], l
         .where(Trajectory.run_id.in_(alike), within, Attempt.attempt_index < Trajectory.attempts_judged)
         .group_by(Trajectory.id, Trajectory.run_id, Trajectory.outcome)
     )
-    runs, used = set(), []
+    by_run: dict[int, list[tuple[int, int, int]]] = {run_id: [] for run_id in sorted(alike)}
     for run_id, outcome, requests, known, prompt, answer in rows:
         if (
             prompt is not None
@@ -192,9 +194,9 @@ def _measured(session: Session, request: RunRequest) -> tuple[tuple[int, ...], l
             and requests == known
             and (outcome in _WHOLE or requests == policy.attempts)
         ):
-            runs.add(run_id)
-            used.append((requests, prompt, answer))
-    return tuple(sorted(runs)), used
+            by_run[run_id].append((requests, prompt, answer))
+    runs = tuple(run_id for run_id, used in by_run.items() if used and len(used) >= _LEAST_WHOLE * alike[run_id])
+    return runs, [used for run_id in runs for used in by_run[run_id]]
 
 
 def _alike(earlier: Protocol, planned: Protocol) -> bool:

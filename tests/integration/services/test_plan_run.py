@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import select
 
-from app.db.models import ModelEndpoint, ProblemRow, Run, RunStatus
+from app.db.models import ModelEndpoint, ProblemRow, Run, RunStatus, Trajectory
 from app.db.session import Database
 from app.domain.errors import InputError
 from app.domain.protocol.policy import History, Protocol, Start
@@ -65,6 +65,14 @@ def test_a_run_under_another_protocol_is_no_basis(
 def test_a_run_under_way_is_no_basis(database: Database, request_: RunRequest) -> None:
     with database.write() as session:
         session.scalars(select(Run)).one().status = RunStatus.RUNNING
+    assert plan(database, request_).estimate.basis is Basis.PROMPTS
+
+
+def test_a_run_that_was_cut_short_is_no_basis(database: Database, request_: RunRequest) -> None:
+    # What is left of it are the problems that were solved soon.
+    with database.write() as session:
+        cut = session.scalars(select(Trajectory).where(Trajectory.attempts_judged == 2)).first()
+        cut.outcome, cut.attempts_judged = "infrastructure", 1
     assert plan(database, request_).estimate.basis is Basis.PROMPTS
 
 
