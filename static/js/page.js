@@ -9,7 +9,9 @@ document.querySelector("[data-theme-switch]").addEventListener("click", () => {
   localStorage.setItem("halflife-theme", next);
   announceTheme();
 });
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", announceTheme);
+for (const query of ["(prefers-color-scheme: dark)", "print"]) {
+  matchMedia(query).addEventListener("change", announceTheme);
+}
 
 // One listener for all copy buttons, so that those of a refreshed part work as well.
 document.addEventListener("click", async (event) => {
