@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from weakref import WeakKeyDictionary
 
 from fastapi import APIRouter, Response
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
@@ -103,15 +104,16 @@ class _Recent:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._read: dict[int, tuple[float, Totals]] = {}
+        self._read: WeakKeyDictionary[Database, tuple[float, Totals]] = WeakKeyDictionary()
 
     def of(self, db: Database) -> Totals:
         with self._lock:
-            at, sums = self._read.get(id(db), (0.0, None))
-            if sums is None or time.monotonic() - at > _TOTALS_SECONDS:
-                with db.read() as session:
-                    sums = totals(session)
-                self._read = {id(db): (time.monotonic(), sums)}
+            known = self._read.get(db)
+            if known is not None and time.monotonic() - known[0] <= _TOTALS_SECONDS:
+                return known[1]
+            with db.read() as session:
+                sums = totals(session)
+            self._read[db] = (time.monotonic(), sums)
             return sums
 
 
