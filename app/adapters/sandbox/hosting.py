@@ -128,9 +128,8 @@ class Runner:
                 continue
             try:
                 chunk = channel.recv(1 << 20)
-                payloads = incoming.feed(chunk)
-                if payloads:
-                    message = json.loads(payloads[0])
+                for payload in incoming.feed(chunk):
+                    message = json.loads(payload)
                     if not isinstance(message, dict):
                         raise Broken("the runner sent something else than an outcome")
                     return message

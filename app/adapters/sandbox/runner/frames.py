@@ -6,7 +6,7 @@ A message is read as data with limits; a message that breaks them raises FrameEr
 import os
 import socket
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 _LENGTH = struct.Struct(">I")
 
@@ -88,10 +88,9 @@ class FrameBuffer:
         self._limit = limit
         self._data = bytearray()
 
-    def feed(self, chunk: bytes) -> list[bytes]:
-        """The payloads completed by this chunk. Raises FrameError."""
+    def feed(self, chunk: bytes) -> Iterator[bytes]:
+        """The payloads completed by this chunk; those before a broken frame come before its FrameError."""
         self._data += chunk
-        payloads = []
         position = 0
         while len(self._data) - position >= _LENGTH.size:
             (length,) = _LENGTH.unpack_from(self._data, position)
@@ -100,10 +99,9 @@ class FrameBuffer:
             end = position + _LENGTH.size + length
             if len(self._data) < end:
                 break
-            payloads.append(bytes(self._data[position + _LENGTH.size : end]))
+            yield bytes(self._data[position + _LENGTH.size : end])
             position = end
         del self._data[:position]
-        return payloads
 
 
 def write_all(descriptor: int, data: bytes) -> None:
