@@ -128,7 +128,7 @@ def test_an_unused_model_is_deleted_and_a_used_one_archived(workshop: Workshop) 
     assert "priced" not in workshop.client.get("/runs/new").text
     again = workshop.client.post("/runs", data=start)
     assert again.status_code == 422
-    assert "priced is archived" in words(again.text)
+    assert "Priced is archived; offer it again on its page first." in words(again.text)
     workshop.client.post(f"/models/{workshop.model}/restore")
     assert "priced" in workshop.client.get("/runs/new").text
 
