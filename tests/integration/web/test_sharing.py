@@ -4,12 +4,17 @@ import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from cryptography.fernet import Fernet
+from fastapi.testclient import TestClient
 from sqlalchemy import select, update
 
+from app.config import Settings
 from app.db.models import Attempt, ProblemRow, ProblemSetRow, Run, ShareLink, Trajectory, Transcript
 from app.domain.protocol.policy import Disclosure, Protocol
-from app.domain.sharing import Scope
+from app.domain.sharing import Scope, Shown
+from app.main import create_app
 from app.services.share_links import token_hash
+from app.web.shared import create_link
 from tests.fixtures.example_data import HOSTILE, store_model, store_run
 from tests.integration.web.conftest import Workshop
 from tests.integration.web.test_pages import words
@@ -203,6 +208,33 @@ def test_hostile_texts_are_frozen_and_shown(shared: Workshop) -> None:
     assert answer.status_code == 200
     assert "<script>alert" not in answer.text
     assert "\\ud800" in answer.text
+
+
+def test_a_team_shows_links_to_readers_without_a_login_under_its_own_address(
+    shared: Workshop, database_url: str
+) -> None:
+    address = "https://halflife.example.org"
+    settings = Settings(
+        home=shared.home,
+        database_url=database_url,
+        public_url=address,
+        password="a long enough password",
+        secret_key=Fernet.generate_key().decode(),
+    )
+    _, token = create_link(shared.database, Scope(run_id=1, shown=(Shown.PROGRAMS,)), "T", 1, frozen=False)
+    with TestClient(create_app(settings), base_url=address, follow_redirects=False) as reader:
+        page = reader.get(f"/s/{token}")
+        assert page.status_code == 200
+        assert f'<meta property="og:image" content="{address}/s/{token}/card.png">' in page.text
+        assert "csrf" not in page.text
+        linked = set(re.findall(r'(?:href|src)="(/[^"#]*)', page.text))
+        assert f"/s/{token}/problems/0" in linked
+        # Nothing on the page leads to what needs a login.
+        assert {path: reader.get(path).status_code for path in linked} == dict.fromkeys(linked, 200)
+        assert reader.get(f"/s/{token}/card.png").status_code == 200
+        for path in ("/leaderboard", "/share", "/api/share-links", "/api/runs/1/export/json", "/api/leaderboard/csv"):
+            assert reader.get(path).status_code in (303, 401), path
+        assert reader.post("/share/1/revoke").status_code in (303, 401, 403)
 
 
 def test_nobody_may_try_tokens_for_long(shared: Workshop) -> None:
