@@ -27,7 +27,7 @@ from app.web.auth import Door, LoginRequired
 from app.web.body_limit import BodyLimit
 from app.web.csrf import require_form_token
 from app.web.deps import AppState
-from app.web.errors import install_error_pages
+from app.web.errors import API_ERRORS, install_error_pages
 from app.web.live import LiveRuns
 from app.web.pages import (
     computed,
@@ -104,7 +104,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         exports_api,
         share_links_api,
     ):
-        app.include_router(module.router)
+        app.include_router(module.router, responses=API_ERRORS)
     for page in (
         runs,
         run,

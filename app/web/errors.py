@@ -2,10 +2,12 @@
 
 import logging
 from http import HTTPStatus
+from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
 from app.domain.errors import ConflictError, HalflifeError, InputError, NotFoundError, StorageError
@@ -39,6 +41,19 @@ _ADVICE = {
     HTTPStatus.SERVICE_UNAVAILABLE: "Nothing was written. Try again in a moment; if it stays, see the reason above.",
     HTTPStatus.INTERNAL_SERVER_ERROR: "Nothing was written. The server's log holds the details.",
 }
+
+
+class ErrorOut(BaseModel):
+    """What the API answers where it cannot do what was asked."""
+
+    error: str
+
+
+API_ERRORS: dict[int | str, dict[str, Any]] = {
+    "4XX": {"model": ErrorOut, "description": "What was asked cannot be done, and why. Nothing was changed."},
+    "5XX": {"model": ErrorOut, "description": "It could not be done now. Nothing was written."},
+}
+"""For the API's schema."""
 
 
 def install_error_pages(app: FastAPI) -> None:
