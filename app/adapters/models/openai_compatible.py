@@ -24,7 +24,7 @@ from openai import APIConnectionError, APIStatusError, AsyncOpenAI, DefaultAsync
 
 from app.adapters.addresses import PublicAddresses
 from app.domain.errors import InputError, ModelError, ModelRejected, ModelUnavailable
-from app.domain.ports import Message, ModelReply, ModelRequest, Sampling
+from app.domain.ports import ModelReply, ModelRequest
 
 MAX_REPLY_BYTES = 8 * 1024 * 1024
 """More than any chat completion: 100,000 tokens as escaped JSON stay under 2 MB."""
@@ -145,32 +145,13 @@ class OpenAICompatible:
         broken or oversized reply. `billed` is False for 429 and where no connection came about.
         Raises ModelRejected where it cannot: key refused, unknown model, not such an API, quota used up, bad request.
         """
-        return self._ask(request.messages, request.sampling, request.seed)
-
-    def check(self) -> str:
-        """Ask for one tiny completion and say in plain words how it went.
-
-        Raises as `complete`.
-        """
-        reply = self._ask(
-            (Message("user", "Reply with the word OK."),), Sampling(temperature=None, max_tokens=16), seed=None
-        )
-        said = f"said {_quoted(reply.text, 60)!r}" if reply.text.strip() else "sent an empty reply"
-        counts = (
-            "without reporting tokens"
-            if reply.prompt_tokens is None or reply.completion_tokens is None
-            else f"using {reply.prompt_tokens} + {reply.completion_tokens} tokens"
-        )
-        return f"{reply.model or self._model} {said} in {reply.latency_ms / 1000:.1f} s, {counts}."
-
-    def _ask(self, messages: Sequence[Message], sampling: Sampling, seed: int | None) -> ModelReply:
         self._check_settings()
         started = time.perf_counter()
         # The error is raised outside the except clause: chained to ours, the SDK's exception would carry the request
         # with the key in its headers, and the server's words, into tracebacks and logs.
         failure: ModelError
         try:
-            body = asyncio.run(self._post(messages, sampling, seed))
+            body = asyncio.run(self._post(request))
         except ModelError as error:
             failure = error
         except TimeoutError:
@@ -196,7 +177,7 @@ class OpenAICompatible:
         if not (self._key.isascii() and self._key.isprintable()):
             raise ModelRejected("the API key holds characters that cannot be sent: enter it again")
 
-    async def _post(self, messages: Sequence[Message], sampling: Sampling, seed: int | None) -> bytes:
+    async def _post(self, request: ModelRequest) -> bytes:
         """The body of a successful response."""
 
         async def cap(response: httpx2.Response) -> None:
@@ -226,7 +207,7 @@ class OpenAICompatible:
             ) as client,
         ):
             while True:
-                parameters = self._parameters(messages, sampling, seed)
+                parameters = self._parameters(request)
                 try:
                     response = await client.chat.completions.with_raw_response.create(**parameters)
                 except APIStatusError as error:
@@ -236,16 +217,19 @@ class OpenAICompatible:
                     content: bytes = response.content
                     return content
 
-    def _parameters(self, messages: Sequence[Message], sampling: Sampling, seed: int | None) -> dict[str, Any]:
+    def _parameters(self, request: ModelRequest) -> dict[str, Any]:
+        sampling = request.sampling
         optional = {
             "temperature": sampling.temperature,
             "top_p": sampling.top_p,
             # Servers differ in the width of a seed; 31 bits fit all of them.
-            "seed": seed % 2**31 if seed is not None and self._takes_seed else None,
+            "seed": request.seed % 2**31 if self._takes_seed else None,
         }
         return {
             "model": _encodable(self._model),
-            "messages": [{"role": message.role, "content": _encodable(message.content)} for message in messages],
+            "messages": [
+                {"role": message.role, "content": _encodable(message.content)} for message in request.messages
+            ],
             self._limit_parameter: sampling.max_tokens,
             **{name: value for name, value in optional.items() if value is not None},
         }

@@ -73,6 +73,14 @@ def test_a_model_that_works(tried: Tried, chat_server: ChatServer) -> None:
 
 @pytest.mark.parametrize(
     ("model", "words"),
+    [("no-usage", "it does not report tokens, so costs will be unknown."), ("empty-reply", "sent an empty reply")],
+)
+def test_what_is_odd_about_an_answer_is_said(tried: Tried, chat_server: ChatServer, model: str, words: str) -> None:
+    assert words in (tried.run(tried.add(model, chat_server.base_url)).answer or "")
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
     [
         ("unauthorized", "key refused by"),
         ("no-such-model", "no such model (no-such-model)"),

@@ -201,17 +201,6 @@ def test_the_key_never_shows(chat_server: ChatServer, name: str, caplog: pytest.
     assert KEY not in repr(asked) + shown + logged
 
 
-def test_check_says_in_words_how_it_went(chat_server: ChatServer) -> None:
-    said = model(chat_server, "normal").check()
-    assert said.startswith("served-model said 'def f(): return 1' in 0.")
-    assert said.endswith(" s, using 7 + 3 tokens.")
-    assert chat_server.bodies[0]["max_tokens"] == 16
-    assert "without reporting tokens" in model(chat_server, "no-usage").check()
-    assert "empty reply" in model(chat_server, "empty-reply").check()
-    with pytest.raises(ModelRejected, match="key refused"):
-        model(chat_server, "unauthorized").check()
-
-
 @pytest.mark.parametrize(
     ("headers", "seconds"),
     [
