@@ -116,6 +116,8 @@ def _pages(example: Example) -> list[Page]:
         Page("runs, completed", "/runs?status=completed", LIST_MS),
         Page("runs, of a model", f"/runs?model={example.model}", LIST_MS),
         Page("runs, of a set", "/runs?problem_set=HumanEval", LIST_MS),
+        Page("runs, searched and sorted", "/runs?search=code&sort=solved&direction=up", LIST_MS),
+        Page("runs by tokens, further on", "/runs?sort=tokens&after=9999~20000", LIST_MS),
         Page("runs over the API", "/api/runs", LIST_MS),
         Page("leaderboard", "/leaderboard", LIST_MS),
         Page("models", "/models", LIST_MS),
