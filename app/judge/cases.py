@@ -2,33 +2,22 @@
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from app.domain.codec import CodecError, decode, encode, readable
 from app.domain.errors import InputError, SandboxError
 from app.domain.ports import Answer, End, Execution, ExecutionOutcome
 from app.domain.problems import Case, CaseTests, Comparison, Limits
 from app.domain.programs import Program
-from app.domain.verdicts import FirstFailure, Judgement, Verdict
+from app.domain.verdicts import Judgement, Verdict
 from app.judge import evidence
+from app.judge.case_results import SHOWN, CaseResult, decide
 from app.judge.comparison import matches
 from app.judge.styles import Question, check_prelude
 
 CHECKER = "check"
 """The function a checker defines: `check(arguments, expected, actual)`, true where `actual` is a right answer."""
 _CHECKER_LIMITS = Limits(cpu_seconds=20.0, memory_mb=512)
-_SHOWN = 2000
-"""Characters of a value that are shown."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Result:
-    """What one case came to. `verdict` AC means passed."""
-
-    verdict: Verdict
-    reason: str
-    actual: str | None = None
-    error: str | None = None
 
 
 def check(tests: CaseTests) -> None:
@@ -90,57 +79,35 @@ def judge(question: Question, tests: CaseTests) -> Judgement:
     if tests.checker is not None:
         results = _ask_checker(question, tests.checker, tests.cases, outcome.answers, results)
     results = _add_limit(results, outcome, total)
-    failing = next((index for index, result in enumerate(results) if result.verdict is not Verdict.AC), None)
-    passed = sum(result.verdict is Verdict.AC for result in results)
-    first_failure = None
-    verdict, reason = Verdict.AC, evidence.ACCEPTED
-    if failing is not None:
-        case, result = tests.cases[failing], results[failing]
-        verdict, reason = result.verdict, result.reason
-        first_failure = FirstFailure(
-            failing,
-            case.visible,
-            readable(case.arguments, _SHOWN),
-            readable(case.expected, _SHOWN),
-            result.actual,
-            result.error,
-        )
-    return evidence.judgement(
-        outcome,
-        verdict,
-        reason,
-        passed=passed,
-        run=len(results),
-        total=total,
-        visible_passed=sum(
-            case.visible and result.verdict is Verdict.AC for case, result in zip(tests.cases, results, strict=False)
-        ),
-        visible_total=visible_total,
-        first_failure=first_failure,
-    )
+
+    def shown(index: int) -> tuple[str, str]:
+        case = tests.cases[index]
+        return readable(case.arguments, SHOWN), readable(case.expected, SHOWN)
+
+    return decide(outcome, tests.cases, results, shown)
 
 
-def _result(case: Case, answer: Answer) -> _Result:
+def _result(case: Case, answer: Answer) -> CaseResult:
     if answer.kind == "exception":
-        return _Result(Verdict.RE, answer.error or "exception", error=answer.detail)
+        return CaseResult(Verdict.RE, answer.error or "exception", error=answer.detail)
     if answer.kind == "unencodable" or answer.value is None:
-        return _Result(Verdict.WA, "unencodable_value", error=answer.detail)
+        return CaseResult(Verdict.WA, "unencodable_value", error=answer.detail)
     try:
         actual = decode(answer.value)
     except CodecError as error:
         # Only a program that writes its answers itself, past the encoder, gets here.
-        return _Result(Verdict.WA, "unencodable_value", error=str(error))
-    shown = readable(answer.value, _SHOWN)
+        return CaseResult(Verdict.WA, "unencodable_value", error=str(error))
+    shown = readable(answer.value, SHOWN)
     if case.comparison is Comparison.CHECKER:
-        return _Result(Verdict.AC, evidence.ACCEPTED, actual=shown)  # so far
+        return CaseResult(Verdict.AC, evidence.ACCEPTED, actual=shown)  # so far
     if matches(actual, decode(case.expected), case.comparison, case.tolerance):
-        return _Result(Verdict.AC, evidence.ACCEPTED, actual=shown)
-    return _Result(Verdict.WA, "wrong_value", actual=shown)
+        return CaseResult(Verdict.AC, evidence.ACCEPTED, actual=shown)
+    return CaseResult(Verdict.WA, "wrong_value", actual=shown)
 
 
 def _ask_checker(
-    question: Question, checker: str, cases: Sequence[Case], answers: Sequence[Answer], results: list[_Result]
-) -> list[_Result]:
+    question: Question, checker: str, cases: Sequence[Case], answers: Sequence[Answer], results: list[CaseResult]
+) -> list[CaseResult]:
     """Let the checker decide its cases: a program like any other to the sandbox, in a process of its own."""
     open_ones = [
         index
@@ -166,13 +133,15 @@ def _ask_checker(
     return decided
 
 
-def _add_limit(results: list[_Result], outcome: ExecutionOutcome, total: int) -> list[_Result]:
+def _add_limit(results: list[CaseResult], outcome: ExecutionOutcome, total: int) -> list[CaseResult]:
     """Give the case during which a limit was exceeded its result."""
     if outcome.end in evidence.LIMIT_VERDICTS:
-        over = _Result(evidence.LIMIT_VERDICTS[outcome.end], outcome.end.value, error=evidence.LIMIT_TEXTS[outcome.end])
+        over = CaseResult(
+            evidence.LIMIT_VERDICTS[outcome.end], outcome.end.value, error=evidence.LIMIT_TEXTS[outcome.end]
+        )
         # Where every case had been answered, the last one was the last straw.
         return [*results[: total - 1], over]
     if len(results) < total or (outcome.end is End.EXITED and all(one.verdict is Verdict.AC for one in results)):
-        gone = _Result(Verdict.RE, "exit", error="the program ended before it had answered")
+        gone = CaseResult(Verdict.RE, "exit", error="the program ended before it had answered")
         return [*results[: total - 1], gone]
     return results

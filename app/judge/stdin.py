@@ -1,27 +1,15 @@
 """Judging what a program prints for what it reads."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from app.domain.errors import InputError
 from app.domain.ports import End, ExecutionOutcome, Printed
 from app.domain.problems import OutputComparison, StdinCase, StdinTests
-from app.domain.verdicts import FirstFailure, Judgement, Verdict
+from app.domain.verdicts import Judgement, Verdict
 from app.judge import evidence
+from app.judge.case_results import SHOWN, CaseResult, decide
 from app.judge.styles import Question
-
-_SHOWN = 2000
-"""Characters of a text that are shown."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Result:
-    """What one case came to. `verdict` AC means passed."""
-
-    verdict: Verdict
-    reason: str
-    actual: str | None = None
-    error: str | None = None
 
 
 def check(tests: StdinTests) -> None:
@@ -41,43 +29,27 @@ def judge(question: Question, tests: StdinTests) -> Judgement:
         return evidence.compile_failure(outcome, total=total, visible_total=visible_total)
     results = [_result(case, printed, tests) for case, printed in zip(tests.cases, outcome.printed, strict=False)]
     results = _add_limit(results, outcome, total)
-    failing = next((index for index, result in enumerate(results) if result.verdict is not Verdict.AC), None)
-    first_failure = None
-    verdict, reason = Verdict.AC, evidence.ACCEPTED
-    if failing is not None:
-        case, result = tests.cases[failing], results[failing]
-        verdict, reason = result.verdict, result.reason
-        first_failure = FirstFailure(
-            failing, case.visible, _cut(case.input), _cut(case.expected), result.actual, result.error
-        )
-    return evidence.judgement(
-        outcome,
-        verdict,
-        reason,
-        passed=sum(result.verdict is Verdict.AC for result in results),
-        run=len(results),
-        total=total,
-        visible_passed=sum(
-            case.visible and result.verdict is Verdict.AC for case, result in zip(tests.cases, results, strict=False)
-        ),
-        visible_total=visible_total,
-        first_failure=first_failure,
-    )
+
+    def shown(index: int) -> tuple[str, str]:
+        case = tests.cases[index]
+        return _cut(case.input), _cut(case.expected)
+
+    return decide(outcome, tests.cases, results, shown)
 
 
-def _result(case: StdinCase, printed: Printed, tests: StdinTests) -> _Result:
+def _result(case: StdinCase, printed: Printed, tests: StdinTests) -> CaseResult:
     shown = _cut(printed.output.decode("utf-8", "backslashreplace"))
     if printed.error is not None:
-        return _Result(Verdict.RE, printed.error, shown, printed.detail)
+        return CaseResult(Verdict.RE, printed.error, shown, printed.detail)
     if _same(printed.output, case.expected.encode("utf-8", "surrogatepass"), tests.comparison, tests.tolerance):
-        return _Result(Verdict.AC, evidence.ACCEPTED, shown)
-    return _Result(Verdict.WA, "wrong_output", shown)
+        return CaseResult(Verdict.AC, evidence.ACCEPTED, shown)
+    return CaseResult(Verdict.WA, "wrong_output", shown)
 
 
-def _add_limit(results: list[_Result], outcome: ExecutionOutcome, total: int) -> list[_Result]:
+def _add_limit(results: list[CaseResult], outcome: ExecutionOutcome, total: int) -> list[CaseResult]:
     """Give the case during which a limit was exceeded its result; what had been printed by then is in the output."""
     if outcome.end in evidence.LIMIT_VERDICTS:
-        over = _Result(
+        over = CaseResult(
             evidence.LIMIT_VERDICTS[outcome.end],
             outcome.end.value,
             _cut(outcome.stdout) or None,
@@ -87,7 +59,7 @@ def _add_limit(results: list[_Result], outcome: ExecutionOutcome, total: int) ->
     if len(results) < total or outcome.end is not End.COMPLETED:
         return [
             *results[: total - 1],
-            _Result(Verdict.RE, "exit", error="the program ended before every input was read"),
+            CaseResult(Verdict.RE, "exit", error="the program ended before every input was read"),
         ]
     return results
 
@@ -116,6 +88,6 @@ def _close(one: bytes, other: bytes, tolerance: float) -> bool:
 
 
 def _cut(text: str) -> str:
-    """At most `_SHOWN` characters, without NUL and lone surrogates."""
+    """At most `SHOWN` characters, without NUL and lone surrogates."""
     shown = text.encode("utf-8", "backslashreplace").decode("utf-8").replace("\0", "\\x00")
-    return shown if len(shown) <= _SHOWN else shown[: _SHOWN - 1] + "…"
+    return shown if len(shown) <= SHOWN else shown[: SHOWN - 1] + "…"

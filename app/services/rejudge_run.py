@@ -8,7 +8,7 @@ The recorded attempts stay what they are; no model is asked. New verdicts can mo
 - Attempts in between followed feedback on the old verdict. They count, and the run's page says how many they are.
 """
 
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
@@ -33,10 +33,7 @@ from app.domain.errors import ConflictError, NotFoundError
 from app.domain.verdicts import Judgement
 from app.judge.judge import JUDGE_VERSION
 from app.services.judge_program import restore
-
-_TEXTS = ("first_failure", "stdout", "stderr")
-_COLUMNS = [field.name for field in fields(Judgement) if field.name not in _TEXTS]
-"""Columns of Attempt that have the name of a field of Judgement; the texts are the transcript's."""
+from app.services.steps.run import JUDGEMENT_COLUMNS, JUDGEMENT_TEXTS
 
 _AT_A_TIME = 200
 """Attempts whose texts are in memory at once."""
@@ -151,11 +148,11 @@ def _replace_verdicts(session: Session, row: Rejudging) -> None:
             superseded = _superseded(row, attempt, transcript, judgement)
             session.add(superseded)
             written += [job, attempt, transcript, superseded]
-            for name in _COLUMNS:
+            for name in JUDGEMENT_COLUMNS:
                 setattr(attempt, name, getattr(judgement, name))
             attempt.judged_at = job.finished_at
             # The feedback stays: it is what the model was told.
-            for name in _TEXTS:
+            for name in JUDGEMENT_TEXTS:
                 setattr(transcript, name, document[name])
             last = job.id
         session.flush()
@@ -164,8 +161,8 @@ def _replace_verdicts(session: Session, row: Rejudging) -> None:
 
 
 def _superseded(row: Rejudging, attempt: Attempt, transcript: Transcript, by: Judgement) -> SupersededJudgement:
-    old: dict[str, Any] = {name: getattr(attempt, name) for name in _COLUMNS}
-    old |= {name: getattr(transcript, name) for name in _TEXTS}
+    old: dict[str, Any] = {name: getattr(attempt, name) for name in JUDGEMENT_COLUMNS}
+    old |= {name: getattr(transcript, name) for name in JUDGEMENT_TEXTS}
     return SupersededJudgement(
         rejudging_id=row.id,
         attempt_id=attempt.id,

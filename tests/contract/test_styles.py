@@ -247,6 +247,8 @@ def test_4_5_a_suite_and_bad_programs(sandbox, suite, change, verdict, reason, p
     ],
 )
 def test_1_4_6_10_a_suite_is_not_fooled(sandbox, suite, source):
+    if sandbox.name == "none" and "glob" in source:
+        pytest.skip("without isolation a program reaches every file of its user")
     result = judge(sandbox, source + "LIMIT = 10\ndef order(values): values.sort()\n", suite)
     assert (result.verdict, result.weak) == (Verdict.WA, False)
 

@@ -22,8 +22,8 @@ from app.services.steps.transitions import Wakes, proceed, set_run
 
 log = logging.getLogger(__name__)
 
-_TEXTS = {"first_failure", "stdout", "stderr"}
-_KEPT = [field.name for field in fields(Judgement) if field.name not in _TEXTS]
+JUDGEMENT_TEXTS = ("first_failure", "stdout", "stderr")
+JUDGEMENT_COLUMNS = [field.name for field in fields(Judgement) if field.name not in JUDGEMENT_TEXTS]
 """Columns of Attempt that have the name of a field of Judgement; the texts go to the transcript."""
 
 # Made once: building a statement anew takes longer than running it. They set the columns they are given.
@@ -87,7 +87,7 @@ def run(db: Database, claim: Claim, judge: CachedJudge) -> Wakes:
 def store_judgement(connection: Connection, attempt_id: int, judgement: Judgement, told: str | None) -> None:
     """Write a judgement, and what the model is told of it, onto the rows that keep it."""
     failure = judgement.first_failure
-    kept = {name: getattr(judgement, name) for name in _KEPT}
+    kept = {name: getattr(judgement, name) for name in JUDGEMENT_COLUMNS}
     texts = {
         "feedback": told,
         "first_failure": None if failure is None else asdict(failure),
