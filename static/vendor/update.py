@@ -1,8 +1,11 @@
-"""Fetch the pinned packages with `npm pack` and keep the files that the pages use. Run it from anywhere.
+"""Fetch the pinned packages with npm and keep the files that the pages use. Run it from anywhere.
 
-To move to a newer version, change it in `PACKAGES`, run this script, look at the pages, and commit the result.
+To move to a newer version, change it in `PACKAGES`, run this script, look at the pages, and commit the result. Plotly
+is built here of the parts that the pages use. Its version and esbuild's stand in plotly/package.json, and what both
+need in the lock file beside it, which `npm install --package-lock-only --omit-lockfile-registry-resolved` renews.
 """
 
+import json
 import re
 import shutil
 import subprocess
@@ -15,10 +18,6 @@ VENDOR = Path(__file__).resolve().parent
 PACKAGES: dict[str, tuple[str, dict[str, str]]] = {
     "pico": ("@picocss/pico@2.1.1", {"css/pico.min.css": "pico.min.css", "LICENSE.md": "LICENSE.md"}),
     "htmx": ("htmx.org@4.0.1", {"dist/htmx.min.js": "htmx.min.js", "LICENSE": "LICENSE"}),
-    "plotly": (
-        "plotly.js-basic-dist-min@4.1.1",
-        {"plotly-basic.min.js": "plotly-basic.min.js", "LICENSE": "LICENSE"},
-    ),
     "inter": (
         "@fontsource-variable/inter@5.3.0",
         {
@@ -42,6 +41,17 @@ PACKAGES: dict[str, tuple[str, dict[str, str]]] = {
     ),
     "lucide": ("lucide-static@1.62.0", {"LICENSE": "LICENSE"}),
 }
+
+TRACES = ("bar", "box", "heatmap", "sankey")
+"""Kinds of Plotly traces beside scatter, which is always there."""
+
+ESBUILD = (
+    "--bundle", "--minify", "--format=iife", "--global-name=Plotly", "--target=es2020", "--define:global=window",
+    "--define:define.amd=false", "--alias:stream=stream-browserify", "--legal-comments=none", "--log-level=warning",
+    # Maps bring a style sheet of their own, and the pages have none.
+    "--loader:.css=empty",
+)  # fmt: skip
+"""As Plotly's own bundles are made."""
 
 ICONS = (
     "check", "x", "zap", "code-xml", "clock", "memory-stick", "file-question-mark", "unplug", "eye-off", "wallet",
@@ -72,6 +82,31 @@ def sprite(icons: Path) -> str:
     return '<svg xmlns="http://www.w3.org/2000/svg">\n' + "\n".join(symbols) + "\n</svg>\n"
 
 
+def build_plotly(scratch: Path) -> None:
+    """Plotly with the traces above in one file, and the licence of every package in it in another."""
+    target = VENDOR / "plotly"
+    for name in ("package.json", "package-lock.json"):
+        shutil.copyfile(target / name, scratch / name)
+    # No package's own scripts: nothing here needs them.
+    subprocess.run(["npm", "ci", "--silent", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=scratch, check=True)
+    traces = ", ".join(f'require("plotly.js/lib/{name}")' for name in TRACES)
+    entry = f'const Plotly = require("plotly.js/lib/core"); Plotly.register([{traces}]); module.exports = Plotly;'
+    outputs = ["--outfile=plotly.min.js", "--metafile=built.json"]
+    subprocess.run(["node_modules/.bin/esbuild", *ESBUILD, *outputs], cwd=scratch, check=True, text=True, input=entry)
+    shutil.copyfile(scratch / "plotly.min.js", target / "plotly.min.js")
+    sources = json.loads((scratch / "built.json").read_text())["outputs"]["plotly.min.js"]["inputs"]
+    folders = {found[0] for source in sources if (found := re.match(r"(.*node_modules/)(@[^/]+/)?[^/]+", source))}
+    (target / "LICENSE").write_text("\n".join(licence(scratch / folder) for folder in sorted(folders)))
+
+
+def licence(package: Path) -> str:
+    """The name, version and licence of an installed package, and the text where it brings one."""
+    about = json.loads((package / "package.json").read_text())
+    texts = [path for path in package.iterdir() if re.match(r"licen[cs]e", path.name, re.IGNORECASE)]
+    text = texts[0].read_text() if texts else f"Its authors state the licence {about['license']} without a text.\n"
+    return f"== {about['name']} {about['version']} ({about['license']})\n\n{text.strip()}\n"
+
+
 def main() -> None:
     """Replace every vendored folder."""
     with tempfile.TemporaryDirectory() as scratch:
@@ -84,6 +119,9 @@ def main() -> None:
                 shutil.copyfile(unpacked / source, target / name)
             if folder == "lucide":
                 (target / "sprite.svg").write_text(sprite(unpacked / "icons"))
+        build = Path(scratch) / "plotly"
+        build.mkdir()
+        build_plotly(build)
 
 
 if __name__ == "__main__":
