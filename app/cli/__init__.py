@@ -9,7 +9,7 @@ import sys
 
 import typer
 
-from app.cli import doctor, exports, judge, models, problems, runs, serve, setting_up, share, tokens
+from app.cli import doctor, exports, judge, metrics, models, problems, runs, serve, setting_up, share, tokens
 from app.domain.errors import HalflifeError, InfrastructureError
 
 app = typer.Typer(
@@ -28,6 +28,7 @@ app.add_typer(problems.app, name="problems")
 app.add_typer(models.app, name="models")
 runs.app.command("export")(exports.export)
 app.add_typer(runs.app, name="runs")
+app.add_typer(metrics.app, name="metrics")
 app.add_typer(share.app, name="share")
 app.add_typer(tokens.app, name="tokens")
 
