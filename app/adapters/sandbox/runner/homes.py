@@ -127,21 +127,19 @@ class Container(Home):
         home = Container(_FIRST_USER, ContainerMemory.find())
         try:
             with home._acting():
-                os.kill(-1, 0)
-            left = "processes"
-        except ProcessLookupError:
-            left = home.left_behind()
+                pass
         except PermissionError:
             raise Unfit("the runner must be root in its container, with the capabilities SETUID and SETGID") from None
+        left = "processes" if _processes() - {1, os.getpid()} else home.left_behind()
         if left:
             raise Unfit(f"there are {left} of other users in this container, which must hold nothing but the runner")
         isolation.filter_calls()
         return home
 
-    def next(self) -> "Container | None":
-        """The home of the next execution; None when there are no more users."""
-        user = self._user + _USERS_EACH
-        return Container(user, self._memory) if user + _USERS_EACH <= _LAST_USER else None
+    def and_further(self) -> "Iterator[Container]":
+        """This home and those of the executions to follow, until there are no more users."""
+        for user in range(self._user, _LAST_USER - _USERS_EACH + 1, _USERS_EACH):
+            yield Container(user, self._memory)
 
     def fork(self) -> int:
         """See Home."""
@@ -177,7 +175,9 @@ class Container(Home):
         isolation.drop_capabilities()
 
     def memory_held(self) -> int:
-        """See Home. One execution at a time: whatever came on top since it began is its own."""
+        """See Home. One execution at a time: what came on top since it began is its own, but for the megabyte or two
+        of the child that is made for the next.
+        """
         return self._memory.held() - self._held_before if self._memory else 0
 
     def kill(self, tree: ProcessTree) -> None:
@@ -193,18 +193,14 @@ class Container(Home):
             _remove_ipc(self._user)
 
     def left_behind(self) -> str:
-        """What there is that does not belong to a server at rest; an empty text for nothing."""
+        """What there is that does not belong to the server and its children; an empty text for nothing."""
         for place in _SHARED_PLACES:
             with contextlib.suppress(FileNotFoundError):
                 if os.listdir(place):
                     return f"files in {place}"
         if any(True for _ in _ipc()):
             return "ipc objects"
-        for user in (self._user, self._user + _USERS_EACH // 2):
-            with contextlib.suppress(ProcessLookupError), Container(user, None)._acting():
-                os.kill(-1, 0)
-                return "processes"
-        return ""
+        return "processes" if _candidates_live() else ""
 
     @contextlib.contextmanager
     def _acting(self) -> Iterator[None]:
@@ -248,6 +244,20 @@ class ContainerMemory:
         """Bytes that processes and memory file systems hold. Files read from disk do not count."""
         lines = (line.split() for line in os.pread(self._stat, 16384, 0).splitlines())
         return sum(int(value) for name, value in lines if name in self._kinds)
+
+
+def _processes() -> set[int]:
+    return {int(name) for name in os.listdir("/proc") if name.isdigit()}
+
+
+def _candidates_live() -> bool:
+    """Whether any process of this container runs under a candidate's user."""
+    for pid in _processes():
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError), open(f"/proc/{pid}/status", "rb") as status:
+            users = next(line for line in status if line.startswith(b"Uid:")).split()[1:]
+            if any(int(user) >= _FIRST_USER for user in users):
+                return True
+    return False
 
 
 def _entries_of(place: str, user: int) -> list[str]:

@@ -1,7 +1,9 @@
 """The server of the sandbox: forks for each request and never looks at one itself."""
 
+import contextlib
 import gc
 import importlib
+import itertools
 import json
 import os
 import select
@@ -11,8 +13,8 @@ import socket
 import sys
 import types
 import warnings
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Generator, Iterator
+from typing import Any, Generic, TypeVar
 
 from app.adapters.sandbox.runner import calls, frames, program, tester
 from app.adapters.sandbox.runner.fingerprint import FINGERPRINT
@@ -27,6 +29,8 @@ _PRELOADED = [
 ]
 
 
+SomeHome = TypeVar("SomeHome", bound=Home)
+
 _YIELD_SECONDS = 0.1
 """How long a host that asks for nothing keeps others waiting."""
 DONE, BROKEN, HUNG_UP = 0, 1, 2
@@ -38,9 +42,10 @@ def main(descriptor: int, home: Home) -> None:
     prepare()
     channel = socket.socket(fileno=descriptor)
     greet(channel)
-    # One that failed may have left half a request in the socket.
-    while serve_next(channel, home) == DONE:
-        pass
+    for _home, ended in serve(channel, itertools.repeat(home), lambda: await_request(channel)):
+        # One that failed may have left half a request in the socket.
+        if ended != DONE:
+            break
 
 
 def prepare() -> None:
@@ -60,30 +65,92 @@ def greet(channel: socket.socket, **more: object) -> None:
     channel.sendall(frames.frame(json.dumps(greeting).encode()))
 
 
-def serve_next(
-    channel: socket.socket, home: Home, seconds: float | None = None, others: socket.socket | None = None
-) -> int:
-    """Carry out the next request, in a child that is there before it comes.
+def serve(
+    channel: socket.socket, homes: Iterator[SomeHome], wait: Callable[[], bool]
+) -> Generator[tuple[SomeHome, int], None, None]:
+    """Carry out request after request, each in a child in the next of `homes`; yields that home and how it ended.
+
+    The child for the next request is made while a request is carried out: with a processor to spare, nobody waits for
+    it. `wait` is called in a child to await its request; see `await_request`.
+    """
+    turn = _Turn.in_next(channel, homes, wait)
+    try:
+        while turn is not None:
+            current, turn = turn, None
+            current.begin()
+            if current.has_request():
+                turn = _Turn.in_next(channel, homes, wait)
+            yield current.home, current.end()
+            turn = turn or _Turn.in_next(channel, homes, wait)
+    finally:
+        if turn is not None:
+            turn.give_up()
+
+
+class _Turn(Generic[SomeHome]):
+    """The service of one request, in a child that stands ready until its turn comes."""
+
+    def __init__(self, channel: socket.socket, home: SomeHome, wait: Callable[[], bool]) -> None:
+        self.home = home
+        self._channel, self._wait = channel, wait
+        self._failure: OSError | None = None
+        go, self._go = os.pipe()
+        self._seen, seen = os.pipe()
+        try:
+            self._pid = home.fork()
+        except OSError as error:
+            self._pid, self._failure = 0, error
+        else:
+            if self._pid == 0:
+                os.close(self._go)
+                os.close(self._seen)
+                _serve_one(channel, home, lambda: bool(os.read(go, 1)) and wait(), lambda: os.write(seen, b"s"))
+        os.close(go)
+        os.close(seen)
+
+    @staticmethod
+    def in_next(
+        channel: socket.socket, homes: Iterator[SomeHome], wait: Callable[[], bool]
+    ) -> "_Turn[SomeHome] | None":
+        """A turn in the next home; None where there is none."""
+        home = next(homes, None)
+        return None if home is None else _Turn(channel, home, wait)
+
+    def begin(self) -> None:
+        """Have the child await its request."""
+        # A child that has died is told apart by how it ended.
+        with contextlib.suppress(BrokenPipeError):
+            os.write(self._go, b"g")
+
+    def has_request(self) -> bool:
+        """Wait until the child has read its request, or has ended without one. False where it could not be made."""
+        return bool(os.read(self._seen, 1))
+
+    def end(self) -> int:
+        """How the service ended."""
+        self._close()
+        if self._failure is None:
+            return os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
+        if self._wait():
+            self._channel.sendall(_failure(self._failure))
+        return BROKEN
+
+    def give_up(self) -> None:
+        """End a child whose turn does not come."""
+        self._close()
+        if self._failure is None:
+            os.waitpid(self._pid, 0)
+
+    def _close(self) -> None:
+        os.close(self._go)
+        os.close(self._seen)
+
+
+def await_request(channel: socket.socket, seconds: float | None = None, others: socket.socket | None = None) -> bool:
+    """Wait for a request. False when none comes.
 
     It is waited for `seconds`, and no longer than a moment when `others` want to connect to this listening socket.
     """
-
-    def await_request() -> bool:
-        return _await_request(channel, seconds, others)
-
-    try:
-        pid = home.fork()
-    except OSError as error:
-        if await_request():
-            channel.sendall(_failure(error))
-        return BROKEN
-    if pid == 0:
-        _serve_one(channel, home, await_request)
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-
-
-def _await_request(channel: socket.socket, seconds: float | None, others: socket.socket | None) -> bool:
-    """Wait for a request. False when none comes."""
     poll = select.poll()
     poll.register(channel, select.POLLIN | select.POLLRDHUP)
     if others is not None:
@@ -128,12 +195,12 @@ def _preload() -> None:
         sys.path.append(program.PACKAGES)
 
 
-def _serve_one(channel: socket.socket, home: Home, await_request: Callable[[], bool]) -> None:
-    """Carry out the next request and send its outcome. Does not return."""
+def _serve_one(channel: socket.socket, home: Home, wait: Callable[[], bool], seen: Callable[[], object]) -> None:
+    """Carry out the next request and send its outcome; calls `seen` once it is read. Does not return."""
     code = BROKEN
     try:
-        if await_request():
-            channel.sendall(frames.frame(_carry_out(channel, home)))
+        if wait():
+            channel.sendall(frames.frame(_carry_out(channel, home, seen)))
             code = DONE
         else:
             code = HUNG_UP
@@ -146,8 +213,9 @@ def _serve_one(channel: socket.socket, home: Home, await_request: Callable[[], b
         os._exit(code)
 
 
-def _carry_out(channel: socket.socket, home: Home) -> bytes:
+def _carry_out(channel: socket.socket, home: Home, seen: Callable[[], object]) -> bytes:
     request: dict[str, Any] = json.loads(frames.read_frame(channel.recv, frames.MAX_REQUEST))
+    seen()
     if request["style"] == "recycle":
         raise OSError("a fresh runner is to take over")
     descriptors = frames.receive_descriptors(channel, request["descriptors"]) if request["descriptors"] else []

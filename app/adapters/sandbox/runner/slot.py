@@ -34,30 +34,39 @@ def main(directory: str, group: int, executions: int) -> None:
     signal.signal(signal.SIGTERM, _end)
     server.prepare()
     try:
-        home: homes.Container | None = homes.Container.first()
+        first = homes.Container.first()
         listener, path = _listen(directory, group)
     except (homes.Unfit, OSError) as error:
         sys.exit(f"This container cannot be a slot: {error}")
+    fresh = first.and_further()
     served = 0
 
     def used_up() -> bool:
         return served >= executions and time.monotonic() > started + _LEAST_SECONDS
 
+    def left() -> float:
+        return max(0.0, started + _MOST_SECONDS - time.monotonic())
+
     try:
-        while home is not None and not used_up():
-            left = started + _MOST_SECONDS - time.monotonic()
-            if not _wait(listener, left):
+        while not used_up():
+            if not _wait(listener, left()):
                 return
             channel, _ = listener.accept()
             with contextlib.suppress(ConnectionError), channel:
-                server.greet(channel, **_facts(directory, home))
-                ended = server.DONE
-                while ended == server.DONE and home is not None and not used_up():
-                    ended = server.serve_next(channel, home, left, listener)
-                    if ended not in (server.DONE, server.HUNG_UP) or home.left_behind():
-                        return
-                    served += 1
-                    home = home.next()
+                server.greet(channel, **_facts(directory, first))
+
+                def wait(channel: socket.socket = channel) -> bool:
+                    return server.await_request(channel, left(), listener)
+
+                with contextlib.closing(server.serve(channel, fresh, wait)) as turns:
+                    for home, ended in turns:
+                        if ended not in (server.DONE, server.HUNG_UP) or home.left_behind():
+                            return
+                        served += 1
+                        if ended == server.HUNG_UP or used_up():
+                            break
+                    else:
+                        return  # every user has been used
     finally:
         os.unlink(path)
 
