@@ -43,6 +43,17 @@ _ADVICE = {
 }
 
 
+_WAYS = {
+    "runs": "To the runs",
+    "leaderboard": "To the leaderboard",
+    "problem-sets": "To the problem sets",
+    "models": "To the models",
+    "share": "To the shared links",
+    "tokens": "To the API tokens",
+}
+"""Where a reader goes on from, by the first part of the address."""
+
+
 class ErrorOut(BaseModel):
     """What the API answers where it cannot do what was asked."""
 
@@ -114,5 +125,13 @@ def _answer(request: Request, status: HTTPStatus, message: str) -> Response:
         "title": _TITLES.get(status, status.phrase),
         "message": message[:1].upper() + message[1:],
         "advice": _ADVICE.get(status, ""),
+        "way": _way_on(request.url.path),
     }
     return render(request, "errors/error.html", context, status_code=status)
+
+
+def _way_on(path: str) -> dict[str, str]:
+    """The list that the address belongs to."""
+    part = path.split("/")[1]
+    name = part if part in _WAYS else "runs"
+    return {"href": f"/{name}", "label": _WAYS[name]}

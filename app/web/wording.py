@@ -170,8 +170,10 @@ def thetas(index: Decay) -> str:
     return " · ".join("–" if t is None else "> 1,000" if t > 1000 else str(t) for t in map(reached.get, SHOWN_THETAS))
 
 
-def sampling(parameters: Sampling) -> str:
-    """Sampling parameters as sent."""
+def sampling(kind: str, parameters: Sampling) -> str:
+    """Sampling parameters as sent; only a server is sent any."""
+    if kind != EndpointKind.OPENAI:
+        return "none: it is a program"
     temperature = "default" if parameters.temperature is None else f"{parameters.temperature:g}"
     top_p = "default" if parameters.top_p is None else f"{parameters.top_p:g}"
     return f"temperature {temperature}, top-p {top_p}, at most {count(parameters.max_tokens, 'token')}"

@@ -1,5 +1,6 @@
 """Problem sets, their problems, and one problem in full."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -100,7 +101,13 @@ def filter_choices(session: Session, problem_set_id: int) -> FilterChoices:
         query = select(column).where(ProblemRow.problem_set_id == problem_set_id, column.is_not(None)).distinct()
         return tuple(sorted(value for value in session.scalars(query) if value))
 
-    return FilterChoices(values(ProblemRow.difficulty), values(ProblemRow.test_style))
+    return FilterChoices(tuple(from_easy_to_hard(values(ProblemRow.difficulty))), values(ProblemRow.test_style))
+
+
+def from_easy_to_hard(difficulties: Iterable[str]) -> list[str]:
+    """Difficulties in their order; those under other names stand last, by name."""
+    ranks = {name: rank for rank, name in enumerate(("easy", "medium", "hard"))}
+    return sorted(difficulties, key=lambda name: (ranks.get(name.lower(), len(ranks)), name))
 
 
 def list_problems(

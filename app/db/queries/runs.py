@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from app.db.base import LARGEST_ID
 from app.db.models import ModelEndpoint, ProblemRow, ProblemSetRow, Run
+from app.db.queries.problem_sets import from_easy_to_hard
 from app.db.queries.progress import Progress, Wait, progress, run_waits
 from app.domain.errors import InputError
 from app.domain.protocol.policy import Protocol
@@ -216,4 +217,4 @@ def problem_set_names(session: Session) -> list[str]:
 def difficulties(session: Session) -> list[str]:
     """Every difficulty that a problem is rated."""
     rated = select(ProblemRow.difficulty).where(ProblemRow.difficulty.is_not(None)).distinct()
-    return sorted(str(difficulty) for difficulty in session.scalars(rated))
+    return from_easy_to_hard(str(difficulty) for difficulty in session.scalars(rated))
