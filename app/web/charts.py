@@ -111,6 +111,8 @@ def _points(points: tuple[RiskSet, ...], policy: Protocol, palette: Palette) -> 
         "mode": "markers",
         "name": "observed, Wilson 95 % interval",
         "marker": {"color": palette.observed, "size": 9},
+        # A point at 0 % is as whole as the others.
+        "cliponaxis": False,
         "error_y": {
             "type": "data",
             "symmetric": False,

@@ -6,6 +6,7 @@ from itertools import accumulate
 from app.db.models import EndpointKind
 from app.db.queries.decay_counts import DecayCounts
 from app.domain.metrics.decay import MIN_POINTS, Decay, DecayStatus
+from app.domain.metrics.intervals import Proportion, wilson
 from app.domain.ports import Sampling
 from app.domain.problems import Comparison, OutputComparison
 from app.domain.protocol.policy import Disclosure, History, Protocol, Start, StopOn
@@ -136,9 +137,22 @@ def grid_sentence(counts: DecayCounts, *, by_solution: bool, shown: int, total: 
     return " ".join(sentences)
 
 
-def solved_within(counts: DecayCounts) -> list[float]:
+def solved_within(counts: DecayCounts) -> list[Proportion]:
     """The share of N solved within k attempts, k = 1, 2, …; those cut short or under way count as unsolved."""
-    return [total / counts.of for total in accumulate(counts.solved)]
+    return [wilson(total, counts.of) for total in accumulate(counts.solved)]
+
+
+def within_sentence(counts: DecayCounts) -> str:
+    """What the bars of the shares above show."""
+    if not counts.of:
+        return "ISR@k; nothing judged yet."
+    first, *later = (f"{100 * (share.estimate or 0.0):.1f} %" for share in solved_within(counts))
+    sentence = f"ISR@k: of {count(counts.of, 'problem')}, {first} are solved within 1 attempt"
+    if later:
+        sentence += f" and {later[-1]} within {len(later) + 1}"
+    if counts.cut_short or counts.running:
+        sentence += "; at least, since those cut short or under way count as unsolved"
+    return sentence + "."
 
 
 def fit_at(index: Decay, attempt: int) -> str:

@@ -43,6 +43,7 @@ PARTS = (
     "figures",
     "notes",
     "within",
+    "within_rows",
     "grid_sentence",
     "finished",
 )

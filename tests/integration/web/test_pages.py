@@ -75,18 +75,18 @@ def test_a_page_without_a_stream_asks_for_what_changed(site: Site) -> None:
     assert site.client.get(f"{path}?since={REVISION}").json() == unchanged
     told = site.client.get(f"{path}?since={REVISION - 1}").json()
     assert "43 of 100 problems ended" in words(told["parts"]["facts"])
-    # A part for each column of the grid and each of the fifty rows, beside the twelve that are there once.
-    assert len(told["parts"]) == 12 + 100 + 50
+    # A part for each column of the grid and each of the fifty rows, beside the thirteen that are there once.
+    assert len(told["parts"]) == 13 + 100 + 50
     # A form's token is one reader's own.
     assert "<form" not in "".join(told["parts"].values())
 
 
 def test_the_stream_of_an_ended_run_says_so_and_ends(site: Site) -> None:
     path = f"/runs/{site.example.completed}/events"
-    # A page that was open at the revision before gets all of it: 12 parts, 164 columns, 50 rows.
+    # A page that was open at the revision before gets all of it: 13 parts, 164 columns, 50 rows.
     (told,) = events(site.client.get(f"{path}?since={REVISION}", headers={"Last-Event-ID": str(REVISION - 1)}).text)
     assert (told["id"], told["data"]["status"], told["data"]["ended"]) == (str(REVISION), "completed", True)
-    assert len(told["data"]["parts"]) == 12 + 164 + 50
+    assert len(told["data"]["parts"]) == 13 + 164 + 50
     (told,) = events(site.client.get(f"{path}?since={REVISION}").text)
     assert (told["data"]["ended"], told["data"]["parts"]) == (True, {})
     assert site.client.get("/runs/99999/events").status_code == 404

@@ -66,7 +66,10 @@ def test_shares_solved_within_k_add_up() -> None:
         ],
         attempts=2,
     )
-    assert wording.solved_within(counts) == [0.5, 0.75]
+    assert [share.estimate for share in wording.solved_within(counts)] == [0.5, 0.75]
+    assert wording.within_sentence(counts) == (
+        "ISR@k: of 4 problems, 50.0 % are solved within 1 attempt and 75.0 % within 2."
+    )
 
 
 def test_excluded_and_censored_counts_are_shown_even_where_they_are_zero() -> None:
