@@ -1,7 +1,8 @@
 """What must agree before two runs are compared, and in what they differ."""
 
-from collections import Counter
-from collections.abc import Sequence
+import hashlib
+import json
+from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -42,9 +43,43 @@ class Conditions:
         del found["seed"]
         return found
 
+    def key(self) -> "ConditionsKey":
+        """The same in short."""
+        fixed = {name: value for name, value in self.fields().items() if name not in _OBSERVED}
+        text = json.dumps(fixed, sort_keys=True, default=repr)
+        observed = (",".join(getattr(self, name)) for name in _OBSERVED)
+        return ConditionsKey(hashlib.sha256(text.encode()).hexdigest(), *observed)
+
 
 _OBSERVED = ("sandboxes", "memory_tiers")
 """Conditions known from verdicts: a run without any differs in none of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionsKey:
+    """Conditions in short, to be stored with a run's figures and counted: equal for equal conditions alone.
+
+    `fixed` is a hash of what is decided before the first verdict, the others are kinds separated by commas. A condition
+    that is added to a protocol changes every hash, so it needs another version of the metrics.
+    """
+
+    fixed: str
+    sandboxes: str
+    memory_tiers: str
+
+    def alike(self, usual: "ConditionsKey") -> bool:
+        """Whether `differences` finds none."""
+        pairs = ((getattr(self, name), getattr(usual, name)) for name in _OBSERVED)
+        return self.fixed == usual.fixed and all(not one or not other or one == other for one, other in pairs)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """How many runs share their conditions, and the id of the newest of them."""
+
+    key: ConditionsKey
+    runs: int
+    newest: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +91,16 @@ class Difference:
     usual: Any
 
 
-def usual(conditions: Sequence[Conditions]) -> Conditions | None:
-    """The conditions that most runs share, the earliest of them where several are as frequent; None without runs."""
-    if not conditions:
-        return None
-    return Counter(conditions).most_common(1)[0][0]
+def usual(groups: Iterable[Group]) -> Group | None:
+    """The conditions that most runs share, those of the newest run where several are as frequent; None without runs.
+
+    Conditions may come in several groups.
+    """
+    found: dict[ConditionsKey, Group] = {}
+    for one in groups:
+        known = found.get(one.key, Group(one.key, 0, 0))
+        found[one.key] = Group(one.key, known.runs + one.runs, max(known.newest, one.newest))
+    return max(found.values(), key=lambda group: (group.runs, group.newest), default=None)
 
 
 def differences(one: Conditions, usual: Conditions) -> tuple[Difference, ...]:

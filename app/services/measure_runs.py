@@ -1,24 +1,33 @@
 """Computing the figures of ended runs once, and keeping them until something they rest on changes."""
 
+import time
 from collections.abc import Iterable
+from dataclasses import replace
 
 from sqlalchemy import select
 
 from app.db.models import Run, RunMetrics
 from app.db.queries.figures import ENDED, REJUDGED_LAST, computed_figures, unmeasured
+from app.db.queries.leaderboard import board_rows
 from app.db.session import Database
-from app.domain.metrics.figures import METRICS_VERSION
+from app.domain.metrics.figures import METRICS_VERSION, RANKED
 from app.judge.judge import JUDGE_VERSION
 
-AT_A_TIME = 20
-"""Runs measured by one sweep of a worker: well under a second."""
+SWEEP_SECONDS = 1.0
+"""How long one sweep of a worker measures: its leases wait meanwhile."""
+_AT_A_TIME = 200
+"""Runs that are found at once. A small one takes some milliseconds."""
 
 
 def measure_unmeasured(db: Database) -> int:
     """Store the figures of ended runs that have none, or stale ones; returns of how many."""
+    deadline = time.monotonic() + SWEEP_SECONDS
     with db.read() as session:
-        run_ids = unmeasured(session, AT_A_TIME)
-    measure_runs(db, run_ids)
+        run_ids = unmeasured(session, _AT_A_TIME)
+    for number, run_id in enumerate(run_ids):
+        if time.monotonic() > deadline:
+            return number
+        measure_runs(db, [run_id])
     return len(run_ids)
 
 
@@ -31,6 +40,7 @@ def measure_runs(db: Database, run_ids: Iterable[int]) -> None:
             if state is None:
                 continue
             figures = computed_figures(session, run_id, JUDGE_VERSION)
+            group = replace(board_rows(session, [run_id])[run_id], figures=figures).group
         finished_at, rejudging_id = state
         with db.write() as session:
             # The run's row makes two who measure it take turns.
@@ -41,6 +51,13 @@ def measure_runs(db: Database, run_ids: Iterable[int]) -> None:
                     metrics_version=METRICS_VERSION,
                     finished_at=finished_at,
                     rejudging_id=rejudging_id,
+                    start=group.start,
+                    attempts=group.attempts,
+                    disclosure=group.disclosure,
+                    conditions=group.key.fixed,
+                    sandboxes=group.key.sandboxes,
+                    memory_tiers=group.key.memory_tiers,
                     figures=figures,
+                    **{name: read(figures) for name, read in RANKED.items()},
                 )
             )

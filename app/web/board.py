@@ -1,7 +1,7 @@
 """The leaderboard, as pages, exports, the API and shared links show it: columns, query, and rows with caveats."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, TypeVar
@@ -12,12 +12,13 @@ from starlette.datastructures import QueryParams
 
 from app.db.base import LARGEST_ID
 from app.db.queries import leaderboard as queries
-from app.db.queries.leaderboard import BoardRow, BoardSet
+from app.db.queries.leaderboard import BoardFilter, BoardGroup, BoardOrder, BoardRow, BoardSet
+from app.db.queries.run import RunHead
 from app.db.queries.runs import Choice
 from app.db.session import Database
 from app.domain.comparability import Conditions, Difference, differences, usual
 from app.domain.errors import InputError, NotFoundError
-from app.domain.metrics.figures import RunFigures
+from app.domain.metrics.figures import RANKED, RunFigures
 from app.domain.metrics.intervals import Proportion
 from app.domain.protocol.policy import Disclosure, Start
 from app.judge.judge import JUDGE_VERSION
@@ -32,11 +33,13 @@ MOST_MEASURED = 100
 """Runs whose figures one reader waits for; the workers' sweep computes the rest."""
 MOST_COMPARED = 50
 """Runs in a list of runs: more make an address that mail breaks."""
+_AT_A_TIME = 100
+"""Rows of a board in memory at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One figure of a board. `value` is what is sorted and exported: shares are fractions, None is undefined.
+    """One figure of a board by its name in `RANKED`, or one of a run's counters.
 
     `anchor`: its paragraph on "How it is computed". `share`: the proportion whose interval stands beside it.
     """
@@ -45,15 +48,16 @@ class Column:
     label: str
     unit: str
     anchor: str
-    value: Callable[[BoardRow], float | int | None]
     text: Callable[[BoardRow], str]
     share: Callable[[RunFigures], Proportion] | None = None
     ascending: bool = False
     """Whether the smallest value comes first when a reader sorts by it."""
 
-
-def _of(read: Callable[[RunFigures], float | int | None]) -> Callable[[BoardRow], float | int | None]:
-    return lambda row: None if row.figures is None else read(row.figures)
+    def value(self, row: BoardRow) -> float | int | None:
+        """What is sorted and exported: shares are fractions, None is undefined."""
+        if self.slug in RANKED:
+            return None if row.figures is None else RANKED[self.slug](row.figures)
+        return row.tokens if self.slug == "tokens" else row.cost
 
 
 def _words(write: Callable[[RunFigures], str]) -> Callable[[BoardRow], str]:
@@ -75,62 +79,40 @@ def attempts_reached(attempts: int | None) -> str:
 
 
 def _theta(theta: int) -> Column:
-    def value(figures: RunFigures) -> int | None:
-        return (figures.decay.t_theta or {}).get(theta)
-
     def text(figures: RunFigures) -> str:
-        reached = value(figures)
-        return "–" if figures.decay.t_theta is None else attempts_reached(reached)
+        times = figures.decay.t_theta
+        return "–" if times is None else attempts_reached(times.get(theta))
 
-    label = f"t_{theta}"
-    return Column(label.replace("_", ""), label, "attempts", "t-theta", _of(value), _words(text), ascending=True)
+    return Column(f"t{theta}", f"t_{theta}", "attempts", "t-theta", _words(text), ascending=True)
 
 
 COLUMNS: tuple[Column, ...] = (
-    Column(
-        "e0", "E0", "%", "e0",
-        _of(lambda f: f.decay.e0.estimate), _words(lambda f: _percent(f.decay.e0.estimate)), lambda f: f.decay.e0,
-    ),
+    Column("e0", "E0", "%", "e0", _words(lambda f: _percent(f.decay.e0.estimate)), lambda f: f.decay.e0),
     Column(
         "accuracy", "Final accuracy", "%", "final-accuracy",
-        _of(lambda f: f.decay.final_accuracy.estimate), _words(lambda f: _percent(f.decay.final_accuracy.estimate)),
-        lambda f: f.decay.final_accuracy,
+        _words(lambda f: _percent(f.decay.final_accuracy.estimate)), lambda f: f.decay.final_accuracy,
     ),
-    Column("gain", "Gain", "points", "gain", _of(lambda f: f.decay.gain), _words(lambda f: _percent(f.decay.gain))),
-    Column(
-        "lambda", "λ", "per attempt", "lambda",
-        _of(lambda f: f.decay.lambda_), _words(lambda f: wording.rate(f.decay)), ascending=True,
-    ),
+    Column("gain", "Gain", "points", "gain", _words(lambda f: _percent(f.decay.gain))),
+    Column("lambda", "λ", "per attempt", "lambda", _words(lambda f: wording.rate(f.decay)), ascending=True),
     Column(
         "half_life", "Half-life", "attempts", "half-life",
-        _of(lambda f: f.decay.half_life),
         _words(lambda f: "–" if f.decay.lambda_ is None else wording.half_life(f.decay)),
     ),
     _theta(50),
     _theta(80),
+    Column("r2", "R²", "", "r-squared", _words(lambda f: _three(f.decay.r_squared))),
+    Column("tokens", "Tokens", "", "tokens", lambda row: f"{row.tokens:,}", ascending=True),
     Column(
-        "r2", "R²", "", "r-squared",
-        _of(lambda f: f.decay.r_squared),
-        _words(lambda f: _three(f.decay.r_squared)),
-    ),
-    Column("tokens", "Tokens", "", "tokens", lambda row: row.tokens, lambda row: f"{row.tokens:,}", ascending=True),
-    Column(
-        "cost", "Cost", "$", "cost",
-        lambda row: row.cost, lambda row: "unknown" if row.cost is None else f"{row.cost:,.4f}", ascending=True,
+        "cost", "Cost", "$", "cost", lambda row: "unknown" if row.cost is None else f"{row.cost:,.4f}", ascending=True
     ),
     Column(
         "repeats", "Repeats", "%", "repeats",
-        _of(lambda f: f.repeats.estimate), _words(lambda f: _percent(f.repeats.estimate)), lambda f: f.repeats,
-        ascending=True,
+        _words(lambda f: _percent(f.repeats.estimate)), lambda f: f.repeats, ascending=True,
     ),
-    Column("weak", "Weak", "verdicts", "weak", _of(lambda f: f.weak), _words(lambda f: f"{f.weak:,}"), ascending=True),
+    Column("weak", "Weak", "verdicts", "weak", _words(lambda f: f"{f.weak:,}"), ascending=True),
+    Column("near_limit", "Near limit", "verdicts", "near-limit", _words(lambda f: f"{f.near_limit:,}"), ascending=True),
     Column(
-        "near_limit", "Near limit", "verdicts", "near-limit",
-        _of(lambda f: f.near_limit), _words(lambda f: f"{f.near_limit:,}"), ascending=True,
-    ),
-    Column(
-        "unfinished", "Unfinished", "problems", "excluded",
-        _of(lambda f: f.left_unfinished), _words(lambda f: f"{f.left_unfinished:,}"), ascending=True,
+        "unfinished", "Unfinished", "problems", "excluded", _words(lambda f: f"{f.left_unfinished:,}"), ascending=True
     ),
 )  # fmt: skip
 BY_SLUG = {column.slug: column for column in COLUMNS}
@@ -205,6 +187,21 @@ class BoardQuery:
             pairs.append(("page", str(asked.page)))
         return urlencode(pairs, safe=",")
 
+    @property
+    def filter(self) -> BoardFilter:
+        """What decides which runs are on the board."""
+        return BoardFilter(self.problem_set_id, self.run_ids, self.start, self.model, self.disclosure, self.attempts)
+
+    @property
+    def order(self) -> BoardOrder:
+        """What decides in which order."""
+        return BoardOrder(self.sort, self.ascending)
+
+    @property
+    def rows(self) -> range:
+        """Which places of that order the page shows."""
+        return range((self.page - 1) * PAGE, self.page * PAGE)
+
     def sorted_by(self, slug: str) -> str:
         """The address that sorts by a column: its better end first, the other end when it is in force already."""
         ascending = not self.ascending if slug == self.sort else BY_SLUG[slug].ascending
@@ -215,14 +212,14 @@ class BoardQuery:
 class Line:
     """A row of a board with what must be said of it. `differs`: in what its conditions are not the usual ones.
 
-    `conditions` in words and `command` are what it takes to repeat the run; empty until `reproducible` fills them in.
+    `conditions` in words and `command` are what it takes to repeat the run.
     """
 
     row: BoardRow
     differs: tuple[str, ...]
     cautions: tuple[str, ...]
-    conditions: tuple[tuple[str, str], ...] = ()
-    command: str = ""
+    conditions: tuple[tuple[str, str], ...]
+    command: str
 
     @property
     def difference(self) -> str:
@@ -237,10 +234,10 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """A board: its title in words, what its runs share, and its lines in the order of the query.
+    """What is said of a whole board: its title in words, what its runs share, and how many there are.
 
-    `compared` counts the runs before `alike` leaves some out, `alike` those under the usual conditions, and
-    `uncomputed` those whose figures the workers have not computed yet.
+    `compared` counts the runs before `alike` leaves some out, `alike` those under the usual conditions, `uncomputed`
+    those whose figures the workers have not computed yet, and `total` the rows there are to show.
     """
 
     title: str
@@ -249,7 +246,7 @@ class Board:
     compared: int
     alike: int
     uncomputed: int
-    lines: tuple[Line, ...]
+    total: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,6 +258,92 @@ class BoardChoices:
     models: list[Choice]
     attempts: list[int]
     unfinished: int
+
+
+@dataclass(frozen=True, slots=True)
+class BoardView:
+    """A board as it is now, counted but not read: see `board_lines`.
+
+    `query` is the one asked for with what it left open filled in, `missing` are runs of its list that do not exist.
+    `usual`: the conditions that most runs share. `loose`: the rows without stored figures, each with itself as a group.
+    """
+
+    query: BoardQuery
+    board: Board
+    choices: BoardChoices
+    missing: tuple[int, ...]
+    usual: Conditions | None
+    loose: tuple[tuple[BoardRow, BoardGroup], ...]
+
+
+def view_board(db: Database, asked: BoardQuery) -> BoardView:
+    """Count a board. Figures that are missing are computed first, up to `MOST_MEASURED` runs.
+
+    Raises NotFoundError for a problem set that has no runs.
+    """
+    with db.read() as session:
+        sets = queries.board_sets(session)
+        query = _settled(asked, sets)
+        groups, others = _groups(session, query)
+    unmeasured = [row.run_id for row in others if row.finished]
+    if unmeasured:
+        measure_runs(db, unmeasured[:MOST_MEASURED])
+    with db.read() as session:
+        if unmeasured:
+            groups, others = _groups(session, query)
+        loose = [(row, row.group) for row in others]
+        groups += [group for _, group in loose]
+        starts = Counter[Start]()
+        for group in groups:
+            starts[group.start] += group.runs
+        if query.start is None and not query.run_ids and groups:
+            # First answers and first repairs never share a board, so one of them is always chosen.
+            query = replace(query, start=Start.GENERATE if Start.GENERATE in starts else Start.DEBUG)
+        kept = [group for group in groups if query.filter.keeps(group)]
+        loose = [(row, group) for row, group in loose if query.filter.keeps(group)]
+        shared = usual(kept)
+        under = None if shared is None else _conditions(session, shared.newest, loose)
+        listed = queries.listed_runs(session, query.filter) if query.run_ids else {}
+        compared = sum(group.runs for group in kept)
+        alike = sum(group.runs for group in kept if shared is not None and group.key.alike(shared.key))
+        board = Board(
+            title=_title(query, sets, listed, compared),
+            start=query.start,
+            usual=() if under is None else conditions.described(under),
+            compared=compared,
+            alike=alike,
+            uncomputed=sum(row.figures is None for row, _ in loose),
+            total=alike if query.alike else compared,
+        )
+        choices = BoardChoices(
+            sets=sets,
+            starts=dict(starts),
+            models=queries.board_models(session, groups),
+            attempts=sorted({group.attempts for group in groups}),
+            unfinished=0 if query.problem_set_id is None else queries.unfinished_runs(session, query.problem_set_id),
+        )
+    missing = tuple(run_id for run_id in query.run_ids if run_id not in listed)
+    return BoardView(query, board, choices, missing, under, tuple(loose))
+
+
+def board_lines(db: Database, view: BoardView, rows: range | None = None) -> Iterator[Line]:
+    """The rows of a board in its order, whole: those at the places `rows` (of step 1), or all of them."""
+    with db.read() as session:
+        run_ids = _ordered(session, view, rows)
+    loose = {row.run_id: row for row, _ in view.loose}
+    for first in range(0, len(run_ids), _AT_A_TIME):
+        some = run_ids[first : first + _AT_A_TIME]
+        with db.read() as session:
+            found = queries.board_rows(session, some) | loose
+            heads = queries.run_heads(session, some)
+        yield from (_line(found[run_id], heads[run_id], view.usual) for run_id in some)
+
+
+def resorted(lines: Sequence[Line], query: BoardQuery) -> list[Line]:
+    """Lines of a stored board in another order."""
+    by_run = {line.row.run_id: line for line in lines}
+    values = [(run_id, BY_SLUG[query.sort].value(line.row)) for run_id, line in by_run.items()]
+    return [by_run[run_id] for run_id, _ in sorted(values, key=_place(query))]
 
 
 def _settled(query: BoardQuery, sets: Sequence[BoardSet]) -> BoardQuery:
@@ -277,139 +360,64 @@ def _settled(query: BoardQuery, sets: Sequence[BoardSet]) -> BoardQuery:
     return query
 
 
-def read_rows(db: Database, query: BoardQuery) -> tuple[list[BoardRow], BoardQuery, list[BoardSet]]:
-    """Every row of the problem set or the list, the query with what it left open filled in, and the sets there are.
-
-    Figures that are missing are computed first, up to `MOST_MEASURED` runs. Raises NotFoundError.
-    """
-    with db.read() as session:
-        sets = queries.board_sets(session)
-        settled = _settled(query, sets)
-        rows = _rows(session, settled)
-    missing = [row.run_id for row in rows if row.figures is None and row.finished]
-    if missing:
-        measure_runs(db, missing[:MOST_MEASURED])
-        with db.read() as session:
-            rows = _rows(session, settled)
-    if settled.start is None and not settled.run_ids and rows:
-        # First answers and first repairs never share a board, so one of them is always chosen.
-        settled = replace(settled, start=Start.GENERATE if Start.GENERATE in _starts(rows) else Start.DEBUG)
-    return rows, settled, sets
+def _groups(session: Session, query: BoardQuery) -> tuple[list[BoardGroup], list[BoardRow]]:
+    unfinished = query.unfinished or bool(query.run_ids)
+    return queries.board_groups(session, query.filter, unfinished=unfinished, judge_version=JUDGE_VERSION)
 
 
-def choices(db: Database, rows: Sequence[BoardRow], query: BoardQuery, sets: list[BoardSet]) -> BoardChoices:
-    """What this board may be narrowed to."""
-    unfinished = 0
-    if query.problem_set_id is not None:
-        with db.read() as session:
-            unfinished = queries.unfinished_runs(session, query.problem_set_id)
-    return BoardChoices(
-        sets=sets,
-        starts=dict(_starts(rows)),
-        models=queries.board_models(rows),
-        attempts=sorted({row.protocol.attempts for row in rows}),
-        unfinished=unfinished,
+def _ordered(session: Session, view: BoardView, rows: range | None) -> list[int]:
+    """The runs at these places. Those without stored figures are merged in."""
+    query = view.query
+    like = view.usual.key() if query.alike and view.usual is not None else None
+    loose = [
+        (row.run_id, BY_SLUG[query.sort].value(row))
+        for row, group in view.loose
+        if like is None or group.key.alike(like)
+    ]
+    # As many of them as there are may stand before the first place that is wanted.
+    skipped = 0 if rows is None else max(0, rows.start - len(loose))
+    stored = queries.ranked_runs(
+        session, query.filter, query.order, like, None if rows is None else range(skipped, rows.stop)
+    )
+    merged = [run_id for run_id, _ in sorted([*stored, *loose], key=_place(query))]
+    return merged if rows is None else merged[rows.start - skipped : rows.stop - skipped]
+
+
+def _place(query: BoardQuery) -> Callable[[tuple[int, float | None]], tuple[bool, float, int]]:
+    """Sorts runs by a value as the database does: undefined ones last, the newest run first among equals."""
+    sign = 1 if query.ascending else -1
+    return lambda entry: (entry[1] is None, sign * (entry[1] or 0), -entry[0])
+
+
+def _line(row: BoardRow, head: RunHead, shared: Conditions | None) -> Line:
+    under = row.conditions
+    found = () if shared is None else differences(under, shared)
+    return Line(
+        row=row,
+        differs=tuple(map(_difference, found)),
+        cautions=tuple(_cautions(row)),
+        conditions=conditions.described(under),
+        command=create_command(head),
     )
 
 
-def make_board(rows: Sequence[BoardRow], query: BoardQuery) -> Board:
-    """Narrow, compare and sort the rows. What it takes to repeat them is left out, see `reproducible`."""
-    kept = [row for row in rows if _wanted(row, query)]
-    under = {row.run_id: _conditions(row) for row in kept}
-    shared = usual(list(under.values()))
-    found = {row.run_id: () if shared is None else differences(under[row.run_id], shared) for row in kept}
-    alike = sum(not differing for differing in found.values())
-    column = BY_SLUG[query.sort]
-    ranked = sorted(kept, key=lambda row: row.run_id, reverse=True)
-    ranked.sort(key=lambda row: column.value(row) or 0, reverse=not query.ascending)
-    ranked.sort(key=lambda row: column.value(row) is None)
-    lines = tuple(
-        Line(row, tuple(map(_difference, found[row.run_id])), tuple(_cautions(row)))
-        for row in ranked
-        if not (query.alike and found[row.run_id])
-    )
-    return Board(
-        title=_title(kept or rows, query),
-        start=query.start,
-        usual=() if shared is None else conditions.described(shared),
-        compared=len(kept),
-        alike=alike,
-        uncomputed=sum(row.figures is None for row in kept),
-        lines=lines,
-    )
+def _conditions(session: Session, run_id: int, loose: Sequence[tuple[BoardRow, BoardGroup]]) -> Conditions:
+    """Those of one run."""
+    for row, _ in loose:
+        if row.run_id == run_id:
+            return row.conditions
+    return queries.board_rows(session, [run_id])[run_id].conditions
 
 
-def reproducible(db: Database, lines: Sequence[Line]) -> tuple[Line, ...]:
-    """The lines with all that it takes to repeat each run."""
-    with db.read() as session:
-        heads = queries.run_heads(session, [line.row.run_id for line in lines])
-    return tuple(
-        replace(
-            line, conditions=conditions.described(_conditions(line.row)), command=create_command(heads[line.row.run_id])
-        )
-        for line in lines
-    )
-
-
-def rearranged(board: Board, query: BoardQuery) -> Board:
-    """A stored board in another order; its comparisons stay as they were."""
-    by_run = {line.row.run_id: line for line in board.lines}
-    ordered = make_board(
-        [line.row for line in board.lines], replace(BoardQuery(), sort=query.sort, ascending=query.ascending)
-    )
-    return replace(board, lines=tuple(by_run[line.row.run_id] for line in ordered.lines))
-
-
-def _rows(session: Session, query: BoardQuery) -> list[BoardRow]:
-    if query.run_ids:
-        return queries.board_rows(session, run_ids=query.run_ids, unfinished=True, judge_version=JUDGE_VERSION)
-    if query.problem_set_id is None:
-        return []
-    return queries.board_rows(
-        session,
-        problem_set_id=query.problem_set_id,
-        unfinished=query.unfinished,
-        judge_version=JUDGE_VERSION,
-    )
-
-
-def _starts(rows: Sequence[BoardRow]) -> Counter[Start]:
-    return Counter(row.protocol.start for row in rows)
-
-
-def _wanted(row: BoardRow, query: BoardQuery) -> bool:
-    return (
-        (query.start is None or row.protocol.start is query.start)
-        and (query.model is None or row.endpoint_id == query.model)
-        and (query.disclosure is None or row.protocol.disclosure is query.disclosure)
-        and (query.attempts is None or row.protocol.attempts == query.attempts)
-    )
-
-
-def _conditions(row: BoardRow) -> Conditions:
-    figures = row.figures
-    return Conditions(
-        problem_set_hash=row.problem_set_hash,
-        problems=None if row.subset is None else tuple(sorted(row.subset)),
-        judge_version=row.judge_version,
-        protocol=row.protocol,
-        prompts_version=row.prompts_version,
-        sampling=row.sampling,
-        sandboxes=() if figures is None else tuple(sorted(figures.sandboxes)),
-        memory_tiers=() if figures is None else tuple(sorted(figures.memory_tiers)),
-    )
-
-
-def _title(rows: Sequence[BoardRow], query: BoardQuery) -> str:
-    names = {(row.problem_set_name, row.problem_set_version) for row in rows}
-    where = (
-        " and ".join(f"{name}, version {version}" for name, version in sorted(names))
-        if len(names) <= 2
-        else "several problem sets"
-    )
-    if query.run_ids:
-        return f"{wording.count(len(rows), 'run')} on {where}" if rows else "No runs"
-    return where or "no problem set"
+def _title(query: BoardQuery, sets: Sequence[BoardSet], listed: dict[int, tuple[str, int]], compared: int) -> str:
+    if not query.run_ids:
+        named = (f"{one.name}, version {one.version}" for one in sets if one.id == query.problem_set_id)
+        return next(named, "no problem set")
+    if not compared:
+        return "No runs"
+    names = sorted({f"{name}, version {version}" for name, version in listed.values()})
+    where = " and ".join(names) if len(names) <= 2 else "several problem sets"
+    return f"{wording.count(compared, 'run')} on {where}"
 
 
 def _difference(difference: Difference) -> str:
@@ -514,23 +522,22 @@ def line_document(line: Line) -> dict[str, Any]:
 
 
 def board_document(board: Board) -> dict[str, Any]:
-    """A whole board."""
+    """What is said of a whole board, without its rows."""
     return {
         "title": board.title,
         "usual_conditions": dict(board.usual),
         "runs": board.compared,
         "comparable": board.alike,
         "uncomputed": board.uncomputed,
-        "rows": [line_document(line) for line in board.lines],
     }
 
 
-def board_bars(board: Board, query: BoardQuery) -> tuple[str, list[tuple[str, Proportion]]]:
-    """The first rows by name with a share and its interval: what is sorted by where that is one, else the accuracy."""
+def board_bars(lines: Iterable[Line], query: BoardQuery) -> tuple[str, list[tuple[str, Proportion]]]:
+    """Rows by name with a share and its interval: what is sorted by where that is one, else the accuracy."""
     column = BY_SLUG[query.sort] if BY_SLUG[query.sort].share is not None else BY_SLUG[USUAL_SORT]
     bars = [
         (line.row.model_name, column.share(line.row.figures))
-        for line in board.lines
+        for line in lines
         if column.share is not None and line.row.figures is not None
     ]
     return column.label, bars

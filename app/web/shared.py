@@ -25,7 +25,7 @@ from app.domain.protocol.policy import Protocol
 from app.domain.sharing import Scope, Shown
 from app.judge.judge import JUDGE_VERSION
 from app.services.share_links import LinkRequest, create_share_link
-from app.web.board import Board, BoardQuery, Line, make_board, read_rows, reproducible
+from app.web.board import Board, BoardQuery, Line, board_lines, view_board
 from app.web.commands import create_command
 from app.web.conditions import described
 from app.web.text import printable
@@ -99,9 +99,10 @@ class SharedRun:
 
 @dataclass(frozen=True, slots=True)
 class SharedBoard:
-    """A leaderboard as others see it. `seen_at` is when it was read."""
+    """A leaderboard as others see it, with the rows that were asked for. `seen_at` is when it was read."""
 
     board: Board
+    lines: tuple[Line, ...]
     seen_at: datetime
 
 
@@ -173,16 +174,15 @@ def shared_trajectory(db: Database, scope: Scope, position: int) -> SharedTrajec
         return _trajectory(found, scope.shown)
 
 
-def shared_board(db: Database, scope: Scope, now: datetime) -> SharedBoard:
-    """The whole board of a scope as it is now.
+def shared_board(db: Database, query: BoardQuery, now: datetime, rows: range | None = None) -> SharedBoard:
+    """A board as it is now, with the lines at the places `rows` (of step 1), or all of them.
 
     Raises NotFoundError where its problem set or none of its runs is there any more.
     """
-    rows, query, _ = read_rows(db, board_query(scope))
-    if not rows:
+    view = view_board(db, query)
+    if not view.board.compared:
         raise NotFoundError("none of the runs of this board is there any more")
-    board = make_board(rows, query)
-    return SharedBoard(replace(board, lines=tuple(map(_without_prompt, reproducible(db, board.lines)))), now)
+    return SharedBoard(view.board, tuple(map(_without_prompt, board_lines(db, view, rows))), now)
 
 
 def board_query(scope: Scope) -> BoardQuery:
@@ -197,10 +197,10 @@ def settled_scope(db: Database, scope: Scope) -> Scope:
     """
     if scope.board is None:
         return scope
-    rows, query, _ = read_rows(db, replace(board_query(scope), page=1))
-    if not rows:
-        raise InputError("this leaderboard has no runs yet")
-    return replace(scope, board=query.address())
+    view = view_board(db, replace(board_query(scope), page=1))
+    if not view.board.compared:
+        raise InputError("this leaderboard has no runs")
+    return replace(scope, board=view.query.address())
 
 
 def scope_title(db: Database, scope: Scope) -> str:
@@ -209,8 +209,7 @@ def scope_title(db: Database, scope: Scope) -> str:
         with db.read() as session:
             head = run_head(session, scope.run_id)
         return f"{head.endpoint.name} on {head.problem_set.name}, run {scope.run_id}"
-    rows, query, _ = read_rows(db, board_query(scope))
-    return f"Leaderboard: {make_board(rows, query).title}"
+    return f"Leaderboard: {view_board(db, board_query(scope)).board.title}"
 
 
 def take_snapshot(db: Database, scope: Scope, now: datetime) -> dict[str, Any]:
@@ -222,7 +221,7 @@ def take_snapshot(db: Database, scope: Scope, now: datetime) -> dict[str, Any]:
     if scope.run_id is not None:
         taken = _RUN.dump_python(shared_run(db, scope, now), mode="json")
     else:
-        taken = _BOARD.dump_python(shared_board(db, scope, now), mode="json")
+        taken = _BOARD.dump_python(shared_board(db, board_query(scope), now), mode="json")
     if len(json.dumps(taken)) > LARGEST_SNAPSHOT:
         raise InputError("too much text to freeze: choose fewer texts, or share it live")
     return taken

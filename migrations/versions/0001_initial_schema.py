@@ -194,7 +194,9 @@ def upgrade() -> None:
     )
     with op.batch_alter_table("runs", schema=None) as batch_op:
         batch_op.create_index(batch_op.f("ix_runs_endpoint_id"), ["endpoint_id"], unique=False)
-        batch_op.create_index(batch_op.f("ix_runs_problem_set_id"), ["problem_set_id"], unique=False)
+        batch_op.create_index(
+            batch_op.f("ix_runs_problem_set_id_runs_dry_run"), ["problem_set_id", "dry_run"], unique=False
+        )
         batch_op.create_index(batch_op.f("ix_runs_status"), ["status"], unique=False)
 
     op.create_table(
@@ -232,7 +234,25 @@ def upgrade() -> None:
         sa.Column("metrics_version", sa.Integer(), nullable=False),
         sa.Column("finished_at", sa.DateTime(), nullable=False),
         sa.Column("rejudging_id", sa.Integer(), nullable=True),
+        sa.Column("start", sa.String(), nullable=False),
+        sa.Column("attempts", sa.Integer(), nullable=False),
+        sa.Column("disclosure", sa.String(), nullable=False),
+        sa.Column("conditions", sa.String(), nullable=False),
+        sa.Column("sandboxes", sa.String(), nullable=False),
+        sa.Column("memory_tiers", sa.String(), nullable=False),
         sa.Column("figures", sa.Text(), nullable=False),
+        sa.Column("e0", sa.Float(), nullable=True),
+        sa.Column("accuracy", sa.Float(), nullable=True),
+        sa.Column("gain", sa.Float(), nullable=True),
+        sa.Column("lambda", sa.Float(), nullable=True),
+        sa.Column("half_life", sa.Float(), nullable=True),
+        sa.Column("t50", sa.Float(), nullable=True),
+        sa.Column("t80", sa.Float(), nullable=True),
+        sa.Column("r2", sa.Float(), nullable=True),
+        sa.Column("repeats", sa.Float(), nullable=True),
+        sa.Column("weak", sa.Float(), nullable=True),
+        sa.Column("near_limit", sa.Float(), nullable=True),
+        sa.Column("unfinished", sa.Float(), nullable=True),
         sa.ForeignKeyConstraint(["run_id"], ["runs.id"], name=op.f("fk_run_metrics_run_id")),
         sa.PrimaryKeyConstraint("run_id", name=op.f("pk_run_metrics")),
     )
@@ -442,7 +462,7 @@ def downgrade() -> None:
     op.drop_table("buggy_programs")
     with op.batch_alter_table("runs", schema=None) as batch_op:
         batch_op.drop_index(batch_op.f("ix_runs_status"))
-        batch_op.drop_index(batch_op.f("ix_runs_problem_set_id"))
+        batch_op.drop_index(batch_op.f("ix_runs_problem_set_id_runs_dry_run"))
         batch_op.drop_index(batch_op.f("ix_runs_endpoint_id"))
 
     op.drop_table("runs")

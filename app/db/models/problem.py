@@ -25,7 +25,7 @@ class ProblemSetRow(Base):
     source: Mapped[str]
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
     problem_count: Mapped[int]
-    report: Mapped[dict[str, Any]] = mapped_column(Json)
+    report: Mapped[dict[str, Any]] = mapped_column(Json, deferred=True)
     """What validation found: notes of the reader, and every item that did not behave, with the reason."""
 
     problems: Mapped[list["ProblemRow"]] = relationship(

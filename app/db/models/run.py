@@ -3,7 +3,7 @@
 from datetime import datetime
 from enum import StrEnum
 
-from sqlalchemy import BigInteger, ForeignKey
+from sqlalchemy import BigInteger, ForeignKey, Index
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
 from app.db.base import Base, Document, Json, UtcDateTime
@@ -32,9 +32,10 @@ class Run(Base):
     """
 
     __tablename__ = "runs"
+    __table_args__ = (Index(None, "problem_set_id", "dry_run"),)
 
     id: Mapped[int] = mapped_column(primary_key=True)
-    problem_set_id: Mapped[int] = mapped_column(ForeignKey("problem_sets.id"), index=True)
+    problem_set_id: Mapped[int] = mapped_column(ForeignKey("problem_sets.id"))
     endpoint_id: Mapped[int] = mapped_column(ForeignKey("model_endpoints.id"), index=True)
     protocol: Mapped[Protocol] = mapped_column(Document(Protocol))
     prompts_version: Mapped[int]

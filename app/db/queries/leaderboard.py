@@ -1,22 +1,70 @@
-"""The leaderboard: every run of one version of a problem set, or of a list, with its stored figures."""
+"""The leaderboard: the runs of one version of a problem set, or of a list, by their stored figures.
 
-from collections.abc import Sequence
+A board is narrowed, counted and sorted by columns that stand beside the figures; only the rows shown are read whole.
+The few runs without stored figures, which have not ended or ended just now, are read whole with it.
+"""
+
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import and_, func, select
+from sqlalchemy import ColumnElement, and_, func, select
 from sqlalchemy.orm import Session
 
 from app.db.models import ModelEndpoint, ProblemSetRow, Run, RunMetrics
 from app.db.queries.figures import ENDED, STORED, computed_figures
 from app.db.queries.run import RunHead
-from app.db.queries.runs import Choice
+from app.db.queries.runs import Choice, model_choices
+from app.domain.comparability import Conditions, ConditionsKey, Group
 from app.domain.metrics.figures import RunFigures
 from app.domain.ports import Sampling
-from app.domain.protocol.policy import Protocol
+from app.domain.protocol.policy import Disclosure, Protocol, Start
 
 MOST_UNFINISHED = 50
 """Runs that have not ended are computed anew for each reader: no more of them than this."""
+
+_OF_RUN: dict[str, ColumnElement[Any]] = {"tokens": Run.tokens_spent.expression, "cost": Run.cost_spent.expression}
+"""What a board is sorted by that is no figure, but a counter of the run."""
+
+
+@dataclass(frozen=True, slots=True)
+class BoardFilter:
+    """Which runs a board is of: those of a problem set, or those of a list. None is no narrowing."""
+
+    problem_set_id: int | None = None
+    run_ids: tuple[int, ...] = ()
+    start: Start | None = None
+    model: int | None = None
+    disclosure: Disclosure | None = None
+    attempts: int | None = None
+
+    def keeps(self, group: "BoardGroup") -> bool:
+        """Whether a group of the problem set or list is left when the board is narrowed."""
+        return (
+            self.start in (None, group.start)
+            and self.model in (None, group.model)
+            and self.disclosure in (None, group.disclosure)
+            and self.attempts in (None, group.attempts)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class BoardGroup(Group):
+    """Runs that agree in their conditions and in what a board can be narrowed to. `model` is an endpoint's id."""
+
+    start: Start
+    attempts: int
+    disclosure: Disclosure
+    model: int
+
+
+@dataclass(frozen=True, slots=True)
+class BoardOrder:
+    """By what a board is sorted: a name in `RANKED`, `tokens` or `cost`. The newest run is first among equals."""
+
+    by: str
+    ascending: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +99,35 @@ class BoardRow:
         """Whether every trajectory of it has ended."""
         return self.finished_at is not None and self.ended == self.problems
 
+    @property
+    def conditions(self) -> Conditions:
+        """What must agree before it is compared; without figures, as if it had no verdict."""
+        figures = self.figures
+        return Conditions(
+            problem_set_hash=self.problem_set_hash,
+            problems=None if self.subset is None else tuple(sorted(self.subset)),
+            judge_version=self.judge_version,
+            protocol=self.protocol,
+            prompts_version=self.prompts_version,
+            sampling=self.sampling,
+            sandboxes=() if figures is None else tuple(sorted(figures.sandboxes)),
+            memory_tiers=() if figures is None else tuple(sorted(figures.memory_tiers)),
+        )
+
+    @property
+    def group(self) -> BoardGroup:
+        """The run alone, as a group."""
+        protocol = self.protocol
+        return BoardGroup(
+            self.conditions.key(),
+            1,
+            self.run_id,
+            protocol.start,
+            protocol.attempts,
+            protocol.disclosure,
+            self.endpoint_id,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class BoardSet:
@@ -59,8 +136,6 @@ class BoardSet:
     id: int
     name: str
     version: int
-    content_hash: str
-    problem_count: int
     runs: int
 
     @property
@@ -71,43 +146,93 @@ class BoardSet:
 
 def board_sets(session: Session) -> list[BoardSet]:
     """Every version of a problem set that has runs, the one of the newest run first."""
+    counted = (
+        select(Run.problem_set_id, func.count().label("runs"), func.max(Run.id).label("newest"))
+        .where(~Run.dry_run)
+        .group_by(Run.problem_set_id)
+        .subquery()
+    )
     rows = session.execute(
-        select(
-            ProblemSetRow.id,
-            ProblemSetRow.name,
-            ProblemSetRow.version,
-            ProblemSetRow.content_hash,
-            ProblemSetRow.problem_count,
-            func.count(Run.id),
-        )
-        .join(Run, and_(Run.problem_set_id == ProblemSetRow.id, ~Run.dry_run))
-        .group_by(
-            ProblemSetRow.id,
-            ProblemSetRow.name,
-            ProblemSetRow.version,
-            ProblemSetRow.content_hash,
-            ProblemSetRow.problem_count,
-        )
-        .order_by(func.max(Run.id).desc())
+        select(ProblemSetRow.id, ProblemSetRow.name, ProblemSetRow.version, counted.c.runs)
+        .join(counted, counted.c.problem_set_id == ProblemSetRow.id)
+        .order_by(counted.c.newest.desc())
     )
     return [BoardSet(*row) for row in rows]
 
 
-def board_rows(
-    session: Session,
-    *,
-    problem_set_id: int | None = None,
-    run_ids: Sequence[int] = (),
-    unfinished: bool = False,
-    judge_version: int,
-) -> list[BoardRow]:
-    """The runs of a problem set, or those of a list, newest first.
+def board_groups(
+    session: Session, of: BoardFilter, *, unfinished: bool, judge_version: int
+) -> tuple[list[BoardGroup], list[BoardRow]]:
+    """All runs of the problem set or list, however the board is narrowed: the ended ones with stored figures counted by
+    what it can be narrowed to, the others whole.
 
-    Without `unfinished`, only runs all of whose trajectories have ended; with it, the newest `MOST_UNFINISHED` of the
-    others too, with figures as of now, where `judge_version` is that of today's rules. Ended runs without stored
-    figures have none here, see `measure_runs`.
+    The others are the ended ones without stored figures, see `measure_runs`, and with `unfinished` the newest
+    `MOST_UNFINISHED` that have not ended, with figures as of now; `judge_version` is that of today's rules.
     """
+    kinds = (
+        RunMetrics.conditions,
+        RunMetrics.sandboxes,
+        RunMetrics.memory_tiers,
+        RunMetrics.start,
+        RunMetrics.attempts,
+        RunMetrics.disclosure,
+        Run.endpoint_id,
+    )
+    ended = select(Run.id).outerjoin(RunMetrics, STORED).where(_scope(of), ENDED)
+    groups, others = [], list[int]()
+    for fixed, sandboxes, tiers, start, attempts, disclosure, model, runs, newest, stored in session.execute(
+        ended.with_only_columns(*kinds, func.count(), func.max(Run.id), func.count(RunMetrics.run_id)).group_by(*kinds)
+    ):
+        if stored:
+            key = ConditionsKey(fixed, sandboxes, tiers)
+            groups.append(BoardGroup(key, runs, newest, Start(start), attempts, Disclosure(disclosure), model))
+        elif not others:
+            others = list(session.scalars(ended.where(RunMetrics.run_id.is_(None))))
+    if unfinished:
+        running = select(Run.id).where(_scope(of), ~ENDED).order_by(Run.id.desc()).limit(MOST_UNFINISHED)
+        others += session.scalars(running)
+    rows = board_rows(session, others) if others else {}
+    return groups, [
+        row if row.finished else replace(row, figures=computed_figures(session, row.run_id, judge_version))
+        for row in rows.values()
+    ]
+
+
+def ranked_runs(
+    session: Session, of: BoardFilter, order: BoardOrder, like: ConditionsKey | None, rows: range | None = None
+) -> list[tuple[int, float | None]]:
+    """Ids of the ended runs with stored figures in their order, with what they are sorted by; undefined values last.
+
+    `like` leaves out runs that differ from these conditions; `rows` are those of the order that are wanted, None all.
+    """
+    value = _OF_RUN[order.by] if order.by in _OF_RUN else getattr(RunMetrics, order.by)
     query = (
+        select(Run.id, value)
+        .join(RunMetrics, STORED)
+        .where(_scope(of), ENDED)
+        .order_by(value.is_(None), value.asc() if order.ascending else value.desc(), Run.id.desc())
+    )
+    for column, wanted in (
+        (Run.endpoint_id, of.model),
+        (RunMetrics.start, of.start),
+        (RunMetrics.disclosure, of.disclosure),
+        (RunMetrics.attempts, of.attempts),
+    ):
+        if wanted is not None:
+            query = query.where(column == wanted)
+    if like is not None:
+        query = query.where(RunMetrics.conditions == like.fixed)
+        for column, usual in ((RunMetrics.sandboxes, like.sandboxes), (RunMetrics.memory_tiers, like.memory_tiers)):
+            if usual:
+                query = query.where(column.in_(("", usual)))
+    if rows is not None:
+        query = query.offset(rows.start).limit(len(rows))
+    return [(run_id, sorted_by) for run_id, sorted_by in session.execute(query)]
+
+
+def board_rows(session: Session, run_ids: Sequence[int]) -> dict[int, BoardRow]:
+    """These runs whole, by their ids; without figures where none are stored."""
+    rows = session.execute(
         select(
             Run.id,
             Run.protocol,
@@ -122,59 +247,62 @@ def board_rows(
             Run.created_at,
             Run.finished_at,
             Run.endpoint_id,
-            Run.problem_set_id,
+            ModelEndpoint.name,
+            ModelEndpoint.model,
+            ModelEndpoint.kind,
+            ModelEndpoint.sampling,
+            ProblemSetRow.id.label("set_id"),
+            ProblemSetRow.name.label("set_name"),
+            ProblemSetRow.version,
+            ProblemSetRow.content_hash,
             RunMetrics.figures,
         )
+        .join(ModelEndpoint, ModelEndpoint.id == Run.endpoint_id)
+        .join(ProblemSetRow, ProblemSetRow.id == Run.problem_set_id)
         .outerjoin(RunMetrics, STORED)
-        .where(~Run.dry_run)
-        .order_by(Run.id.desc())
+        .where(Run.id.in_(run_ids))
     )
-    query = query.where(Run.id.in_(run_ids)) if run_ids else query.where(Run.problem_set_id == problem_set_id)
-    found = list(session.execute(query.where(ENDED)))
-    if unfinished:
-        found += session.execute(query.where(~ENDED).limit(MOST_UNFINISHED))
-        found.sort(key=lambda row: row.id, reverse=True)
-    endpoints = {row.id: row for row in session.scalars(select(ModelEndpoint))}
-    sets = {row.id: row for row in session.scalars(select(ProblemSetRow))}
-    rows = []
-    for row in found:
-        endpoint, problem_set = endpoints[row.endpoint_id], sets[row.problem_set_id]
-        rows.append(
-            BoardRow(
-                run_id=row.id,
-                endpoint_id=endpoint.id,
-                model_name=endpoint.name,
-                model=endpoint.model or endpoint.kind,
-                sampling=endpoint.sampling,
-                problem_set_id=problem_set.id,
-                problem_set_name=problem_set.name,
-                problem_set_version=problem_set.version,
-                problem_set_hash=problem_set.content_hash,
-                protocol=row.protocol,
-                prompts_version=row.prompts_version,
-                judge_version=row.judge_version,
-                subset=None if row.subset is None else tuple(row.subset),
-                status=row.status,
-                problems=row.trajectories_total,
-                ended=row.trajectories_ended,
-                tokens=row.tokens_spent,
-                cost=row.cost_spent,
-                created_at=row.created_at,
-                finished_at=row.finished_at,
-                figures=row.figures,
-            )
+    return {
+        row.id: BoardRow(
+            run_id=row.id,
+            endpoint_id=row.endpoint_id,
+            model_name=row.name,
+            model=row.model or row.kind,
+            sampling=row.sampling,
+            problem_set_id=row.set_id,
+            problem_set_name=row.set_name,
+            problem_set_version=row.version,
+            problem_set_hash=row.content_hash,
+            protocol=row.protocol,
+            prompts_version=row.prompts_version,
+            judge_version=row.judge_version,
+            subset=None if row.subset is None else tuple(row.subset),
+            status=row.status,
+            problems=row.trajectories_total,
+            ended=row.trajectories_ended,
+            tokens=row.tokens_spent,
+            cost=row.cost_spent,
+            created_at=row.created_at,
+            finished_at=row.finished_at,
+            figures=row.figures,
         )
-    if unfinished:
-        rows = [
-            row if row.finished else replace(row, figures=computed_figures(session, row.run_id, judge_version))
-            for row in rows
-        ]
-    return rows
+        for row in rows
+    }
+
+
+def listed_runs(session: Session, of: BoardFilter) -> dict[int, tuple[str, int]]:
+    """The runs of a list that exist, each with the name and version of its problem set."""
+    rows = session.execute(
+        select(Run.id, ProblemSetRow.name, ProblemSetRow.version)
+        .join(ProblemSetRow, ProblemSetRow.id == Run.problem_set_id)
+        .where(_scope(of))
+    )
+    return {run_id: (name, version) for run_id, name, version in rows}
 
 
 def unfinished_runs(session: Session, problem_set_id: int) -> int:
     """How many runs of a problem set have not ended."""
-    query = select(func.count()).select_from(Run).where(Run.problem_set_id == problem_set_id, ~ENDED, ~Run.dry_run)
+    query = select(func.count()).select_from(Run).where(_scope(BoardFilter(problem_set_id)), ~ENDED)
     return session.scalar(query) or 0
 
 
@@ -189,6 +317,12 @@ def run_heads(session: Session, run_ids: Sequence[int]) -> dict[int, RunHead]:
     return {run.id: RunHead(run, endpoint, problem_set) for run, endpoint, problem_set in rows}
 
 
-def board_models(rows: Sequence[BoardRow]) -> list[Choice]:
+def board_models(session: Session, groups: Iterable[BoardGroup]) -> list[Choice]:
     """The models on a board, by name."""
-    return [Choice(id_, name) for name, id_ in sorted({(row.model_name, row.endpoint_id) for row in rows})]
+    there = {group.model for group in groups}
+    return [choice for choice in model_choices(session) if choice.value in there]
+
+
+def _scope(of: BoardFilter) -> ColumnElement[bool]:
+    chosen = Run.id.in_(of.run_ids) if of.run_ids else Run.problem_set_id == of.problem_set_id
+    return and_(chosen, ~Run.dry_run)

@@ -1,12 +1,12 @@
 """The figures of a run that are stored once it has ended, so that a board of a thousand runs computes none anew."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from app.domain.metrics.decay import Decay
 from app.domain.metrics.intervals import Proportion
 
-METRICS_VERSION = 1
+METRICS_VERSION = 2
 """Raised with every change of a formula or of what is stored: figures of another version are computed anew."""
 
 
@@ -57,3 +57,20 @@ class RunFigures:
     def left_unfinished(self) -> int:
         """Problems whose attempts were cut short or are missing: excluded, censored, ended early, or not ended yet."""
         return self.excluded + self.cut_short + self.ended_early + self.running + self.waiting
+
+
+RANKED: Mapping[str, Callable[[RunFigures], float | int | None]] = {
+    "e0": lambda figures: figures.decay.e0.estimate,
+    "accuracy": lambda figures: figures.decay.final_accuracy.estimate,
+    "gain": lambda figures: figures.decay.gain,
+    "lambda": lambda figures: figures.decay.lambda_,
+    "half_life": lambda figures: figures.decay.half_life,
+    "t50": lambda figures: (figures.decay.t_theta or {}).get(50),
+    "t80": lambda figures: (figures.decay.t_theta or {}).get(80),
+    "r2": lambda figures: figures.decay.r_squared,
+    "repeats": lambda figures: figures.repeats.estimate,
+    "weak": lambda figures: figures.weak,
+    "near_limit": lambda figures: figures.near_limit,
+    "unfinished": lambda figures: figures.left_unfinished,
+}
+"""What a board can be sorted by, each by its name: stored as one number beside the figures, None where undefined."""

@@ -1,64 +1,95 @@
-"""The leaderboard over the API and as a file: the whole of it, however long."""
+"""The leaderboard over the API, fifty rows at a time, and as a file: the whole of it, however long."""
 
+import json
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import StreamingResponse
 
 from app.domain.errors import InputError
-from app.web.board import LINE_FIELDS, Board, BoardQuery, board_document, make_board, read_rows, reproducible
+from app.web.board import (
+    LINE_FIELDS,
+    BoardQuery,
+    BoardView,
+    board_document,
+    board_lines,
+    line_document,
+    view_board,
+)
 from app.web.deps import AppState, State
 from app.web.tables import csv_lines
 
 router = APIRouter(prefix="/api/leaderboard", tags=["leaderboard"])
 
-_PARAMETERS: dict[str, Any] = {
-    "parameters": [
-        {"name": name, "in": "query", "required": False, "schema": {"type": "string"}, "description": text}
-        for name, text in (
-            ("set", "Id of a problem set; without it, that of the newest run."),
-            ("run", "Ids of runs, separated by commas, to compare just these."),
-            ("start", "`generate` or `debug`; first answers and first repairs never share a board."),
-            ("model", "Id of a model."),
-            ("disclosure", "`verdict`, `visible` or `all`."),
-            ("attempts", "Attempts of the protocol."),
-            ("unfinished", "`1` takes in runs that have not ended, as of now."),
-            ("alike", "`1` leaves out runs under other conditions than the usual ones."),
-            ("sort", "A figure's name."),
-            ("order", "`asc` or `desc`."),
-        )
-    ]
-}
+_NAMES = (
+    ("set", "Id of a problem set; without it, that of the newest run."),
+    ("run", "Ids of runs, separated by commas, to compare just these."),
+    ("start", "`generate` or `debug`; first answers and first repairs never share a board."),
+    ("model", "Id of a model."),
+    ("disclosure", "`verdict`, `visible` or `all`."),
+    ("attempts", "Attempts of the protocol."),
+    ("unfinished", "`1` takes in runs that have not ended, as of now."),
+    ("alike", "`1` leaves out runs under other conditions than the usual ones."),
+    ("sort", "A figure's name."),
+    ("order", "`asc` or `desc`."),
+)
+_PAGE = ("page", "Which fifty rows, from 1.")
 
 
-@router.get("", openapi_extra=_PARAMETERS)
+def _parameters(*named: tuple[str, str]) -> dict[str, Any]:
+    return {
+        "parameters": [
+            {"name": name, "in": "query", "required": False, "schema": {"type": "string"}, "description": text}
+            for name, text in named
+        ]
+    }
+
+
+@router.get("", openapi_extra=_parameters(*_NAMES, _PAGE))
 def get_leaderboard(request: Request, state: State) -> dict[str, Any]:
-    """Every row of a leaderboard with its conditions, its caveats and the command that repeats it.
+    """Up to fifty rows of a leaderboard, each with its conditions, its caveats and the command that repeats it.
 
-    Shares are fractions with 95 % Wilson intervals; null is undefined or unknown.
+    `total` counts all rows; ask for `next_page` as `page` for those behind, null at the end. Shares are fractions with
+    95 % Wilson intervals; null is undefined or unknown.
     """
-    return board_document(_whole(request, state))
+    view = _view(request, state)
+    query, total = view.query, view.board.total
+    return {
+        **board_document(view.board),
+        "rows": [line_document(line) for line in board_lines(state.db, view, query.rows)],
+        "total": total,
+        "next_page": query.page + 1 if query.rows.stop < total else None,
+    }
 
 
-@router.get("/csv", openapi_extra=_PARAMETERS, response_class=StreamingResponse)
+@router.get("/json", openapi_extra=_parameters(*_NAMES), response_class=StreamingResponse)
+def get_leaderboard_json(request: Request, state: State) -> StreamingResponse:
+    """The same with every row, streamed."""
+    view = _view(request, state)
+
+    def parts() -> Iterator[str]:
+        yield json.dumps(board_document(view.board), indent=1).removesuffix("\n}") + ',\n "rows": ['
+        for number, line in enumerate(board_lines(state.db, view)):
+            yield (",\n  " if number else "\n  ") + json.dumps(line_document(line))
+        yield "\n ]\n}\n"
+
+    return _file(parts(), "application/json", "json")
+
+
+@router.get("/csv", openapi_extra=_parameters(*_NAMES), response_class=StreamingResponse)
 def get_leaderboard_csv(request: Request, state: State) -> StreamingResponse:
-    """The same as CSV, a row a run; docs/exports.md says what each column holds."""
-    board = _whole(request, state)
-
-    def rows() -> Iterator[list[Any]]:
-        for line in board.lines:
-            yield [read(line) for read in LINE_FIELDS.values()]
-
-    return StreamingResponse(
-        csv_lines(list(LINE_FIELDS), rows()),
-        media_type="text/csv; charset=utf-8",
-        headers={"Content-Disposition": 'attachment; filename="leaderboard.csv"'},
-    )
+    """Every row as CSV, a row a run; docs/exports.md says what each column holds."""
+    rows = ([read(line) for read in LINE_FIELDS.values()] for line in board_lines(state.db, _view(request, state)))
+    return _file(csv_lines(list(LINE_FIELDS), rows), "text/csv; charset=utf-8", "csv")
 
 
-def _whole(request: Request, state: AppState) -> Board:
+def _file(parts: Iterator[str], media_type: str, suffix: str) -> StreamingResponse:
+    disposition = f'attachment; filename="leaderboard.{suffix}"'
+    return StreamingResponse(parts, media_type=media_type, headers={"Content-Disposition": disposition})
+
+
+def _view(request: Request, state: AppState) -> BoardView:
     given = request.query_params
     asked = BoardQuery.read(given)
     understood = {
@@ -69,11 +100,10 @@ def _whole(request: Request, state: AppState) -> Board:
         "disclosure": asked.disclosure,
         "attempts": asked.attempts,
         "sort": asked.sort if given.get("sort") == asked.sort else None,
+        "page": asked.page if given.get("page") == str(asked.page) else None,
     }
     # A page shows what it can of a mistyped address; a program would take that for its answer.
     for name, value in understood.items():
         if given.get(name) and value is None:
             raise InputError(f"{name}: {given[name]!r} is not understood")
-    rows, query, _ = read_rows(state.db, asked)
-    board = make_board(rows, query)
-    return replace(board, lines=reproducible(state.db, board.lines))
+    return view_board(state.db, asked)

@@ -3,7 +3,7 @@
 from fastapi import APIRouter, Request, Response
 
 from app.domain.protocol.policy import Disclosure
-from app.web.board import COLUMNS, PAGE, BoardQuery, choices, make_board, read_rows, reproducible, shown_columns
+from app.web.board import COLUMNS, BoardQuery, board_lines, shown_columns, view_board
 from app.web.deps import State
 from app.web.rendering import render
 from app.web.scatter import accuracy_against_tokens
@@ -14,22 +14,21 @@ router = APIRouter(prefix="/leaderboard")
 @router.get("")
 def show_leaderboard(request: Request, state: State) -> Response:
     """Runs by their figures, with what keeps them from being compared; the address holds every choice."""
-    rows, query, sets = read_rows(state.db, BoardQuery.read(request.query_params))
-    board = make_board(rows, query)
-    first = (query.page - 1) * PAGE
-    shown = reproducible(state.db, board.lines[first : first + PAGE])
+    view = view_board(state.db, BoardQuery.read(request.query_params))
+    query = view.query
+    lines = list(board_lines(state.db, view, query.rows))
     context = {
-        "board": board,
-        "lines": shown,
-        "scatter": accuracy_against_tokens(shown),
+        "board": view.board,
+        "lines": lines,
+        "scatter": accuracy_against_tokens(lines),
         "query": query,
-        "missing": [run_id for run_id in query.run_ids if all(row.run_id != run_id for row in rows)],
+        "missing": view.missing,
         "path": "/leaderboard",
-        "choices": choices(state.db, rows, query, sets),
+        "choices": view.choices,
         "disclosures": list(Disclosure),
         "all_columns": COLUMNS,
         "columns": shown_columns(query.columns),
-        "first": first,
-        "next_page": query.page + 1 if first + PAGE < len(board.lines) else None,
+        "first": query.rows.start,
+        "next_page": query.page + 1 if query.rows.stop < view.board.total else None,
     }
     return render(request, "pages/leaderboard.html", context)

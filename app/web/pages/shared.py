@@ -14,7 +14,7 @@ from app.domain.errors import NotFoundError
 from app.domain.sharing import LinkState
 from app.services.share_links import token_hash
 from app.web import charts, wording
-from app.web.board import PAGE, BoardQuery, board_bars, rearranged, shown_columns
+from app.web.board import PAGE, BoardQuery, board_bars, resorted, shown_columns
 from app.web.deps import AppState, State
 from app.web.drawing import board_card, png, run_card
 from app.web.pages.share import public_address
@@ -74,18 +74,16 @@ def open_link(
             context |= _run_context(shared, page)
             return _answer(render(request, "pages/shared_run.html", context))
         board, query = _board(request, state, link)
-        first = (query.page - 1) * PAGE
-        lines = board.board.lines[first : first + PAGE]
         context |= {
             "board": board.board,
-            "lines": lines,
-            "scatter": accuracy_against_tokens(lines),
+            "lines": board.lines,
+            "scatter": accuracy_against_tokens(board.lines),
             "seen_at": board.seen_at,
             "query": query,
             "columns": shown_columns(query.columns),
             "path": f"/s/{token}",
-            "first": first,
-            "next_page": query.page + 1 if first + PAGE < len(board.board.lines) else None,
+            "first": query.rows.start,
+            "next_page": query.page + 1 if query.rows.stop < board.board.total else None,
         }
         return _answer(render(request, "pages/shared_board.html", context))
     except Closed as closed:
@@ -125,7 +123,7 @@ def card(request: Request, state: State, token: str) -> Response:
             )
         else:
             board, query = _board(request, state, link)
-            label, bars = board_bars(board.board, query)
+            label, bars = board_bars(board.lines, query)
             drawn = board_card(
                 "Leaderboard",
                 board.board.title,
@@ -210,19 +208,19 @@ def _trajectory(state: AppState, link: LinkRow, position: int) -> SharedTrajecto
 
 
 def _board(request: Request, state: AppState, link: LinkRow) -> tuple[SharedBoard, BoardQuery]:
-    """The board in the order and with the columns that the reader asks for; its rows are the scope's."""
+    """A page of the board in the order that the reader asks for, with the scope's columns; its rows are the scope's."""
     kept = board_query(link.scope)
     asked = BoardQuery.read(request.query_params)
-    if link.frozen:
-        shared = restored_board(_snapshot(state, link))
-    else:
-        try:
-            shared = shared_board(state.db, link.scope, datetime.now(UTC))
-        except NotFoundError as error:
-            raise Closed(_DELETED) from error
     sort, ascending = (asked.sort, asked.ascending) if "sort" in request.query_params else (kept.sort, kept.ascending)
     query = BoardQuery(sort=sort, ascending=ascending, columns=kept.columns, page=asked.page)
-    return SharedBoard(rearranged(shared.board, query), shared.seen_at), query
+    if link.frozen:
+        whole = restored_board(_snapshot(state, link))
+        return replace(whole, lines=tuple(resorted(whole.lines, query)[query.rows.start : query.rows.stop])), query
+    try:
+        narrowed = replace(kept, sort=sort, ascending=ascending)
+        return shared_board(state.db, narrowed, datetime.now(UTC), query.rows), query
+    except NotFoundError as error:
+        raise Closed(_DELETED) from error
 
 
 def _run_context(shared: SharedRun, page: int) -> dict[str, Any]:

@@ -143,22 +143,65 @@ def test_running_and_dry_runs_are_left_out_until_asked_for(board: Workshop) -> N
         assert session.get(RunMetrics, 2) is None
 
 
+def test_pages_hold_every_run_in_its_place_whether_its_figures_are_stored_or_not(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with workshop.database.write() as session:
+        problem_set = session.get_one(ProblemSetRow, workshop.problem_set)
+        problems = list(session.scalars(select(ProblemRow).order_by(ProblemRow.position)))
+        model = session.get_one(ModelEndpoint, workshop.model)
+        for number in range(1, 121):
+            trajectories = [("A",) if number % 3 else ("W",)]
+            protocol = Protocol(attempts=2 if number % 20 == 0 else 1, seed=number)
+            store_run(session, problem_set, problems, model, trajectories, protocol=protocol)
+        # 7 is prime to 121, so these are all different; every fourth run has not ended.
+        session.execute(update(Run).values(tokens_spent=7 * Run.id % 121))
+        session.execute(update(Run).where(Run.id % 4 == 0).values(finished_at=None, status=RunStatus.RUNNING))
+    measure_runs(workshop.database, [number for number in range(1, 121) if number % 8 != 1])
+    monkeypatch.setattr("app.web.board.MOST_MEASURED", 0)  # every eighth run stays without figures
+
+    def shown(query: str) -> list[int]:
+        pages = [workshop.client.get(f"/api/leaderboard?unfinished=1&{query}&page={page}").json() for page in (1, 2, 3)]
+        assert [page["next_page"] for page in pages] == [2, 3, None]
+        runs = [row["run"] for page in pages for row in page["rows"]]
+        whole = csv.DictReader(io.StringIO(workshop.client.get(f"/api/leaderboard/csv?unfinished=1&{query}").text))
+        assert [int(row["run"]) for row in whole] == runs
+        assert pages[0]["total"] == len(runs)
+        assert pages[0]["uncomputed"] == 15
+        return runs
+
+    every = range(1, 121)
+    assert shown("sort=tokens&order=asc") == sorted(every, key=lambda run: 7 * run % 121)
+    assert shown("sort=tokens&order=desc") == sorted(every, key=lambda run: 7 * run % 121, reverse=True)
+    # Solved at once, then not at all, then those without figures; the newest first among equals.
+    assert shown("sort=accuracy&order=desc") == sorted(
+        every, key=lambda run: (2 if run % 8 == 1 else run % 3 == 0, -run)
+    )
+    # Two attempts are not the usual; where there are no figures, the protocol tells.
+    assert shown("sort=accuracy&order=asc&alike=1") == sorted(
+        (run for run in every if run % 20), key=lambda run: (2 if run % 8 == 1 else run % 3 != 0, -run)
+    )
+
+
 def test_exports_hold_every_row_of_the_filtered_board(board: Workshop) -> None:
     answer = board.client.get("/api/leaderboard/csv?sort=e0")
     rows = list(csv.DictReader(io.StringIO(answer.text)))
     assert [row["run"] for row in rows] == ["2", "3", "1"]
     assert (rows[0]["e0"], rows[0]["cost"]) == (repr(2 / 3), "")
     assert rows[1]["differs"] == '["attempts: 4 instead of 3"]'
-    document = board.client.get("/api/leaderboard?sort=e0").json()
+    document = board.client.get("/api/leaderboard/json?sort=e0").json()
     assert [row["run"] for row in document["rows"]] == [2, 3, 1]
     assert (document["runs"], document["comparable"]) == (3, 2)
+    page = board.client.get("/api/leaderboard?sort=e0").json()
+    assert (page.pop("total"), page.pop("next_page")) == (3, None)
+    assert page == document
     with open("docs/exports.md", encoding="utf-8") as file:
         described = file.read()
     bare = {name.removesuffix("_low").removesuffix("_high") for name in rows[0]} - {"run", "model"}
     assert {name for name in bare if f"`{name}`" not in described} == set()
 
 
-@pytest.mark.parametrize("query", ["set=x", "start=never", "sort=speed", "run=x", "attempts=0"])
+@pytest.mark.parametrize("query", ["set=x", "start=never", "sort=speed", "run=x", "attempts=0", "page=0"])
 def test_the_api_answers_no_other_question_than_it_was_asked(board: Workshop, query: str) -> None:
     answer = board.client.get(f"/api/leaderboard?{query}")
     assert answer.status_code == 400

@@ -1,10 +1,11 @@
 """What must agree before two runs are compared."""
 
+import hashlib
 from dataclasses import fields, replace
 
 import pytest
 
-from app.domain.comparability import Conditions, differences, usual
+from app.domain.comparability import Conditions, ConditionsKey, Group, differences, usual
 from app.domain.ports import Sampling
 from app.domain.protocol.policy import Disclosure, History, Protocol, Start, StopOn
 
@@ -40,6 +41,9 @@ OTHERS = {
 }
 
 
+UNJUDGED = replace(BASE, sandboxes=(), memory_tiers=())
+
+
 @pytest.mark.parametrize("condition", OTHERS)
 def test_a_difference_in_any_condition_is_found_and_named(condition: str) -> None:
     assert [one.condition for one in differences(OTHERS[condition], BASE)] == [condition]
@@ -52,13 +56,33 @@ def test_every_field_of_protocol_and_sampling_is_a_condition_save_the_seed() -> 
 
 
 def test_a_run_without_verdicts_differs_in_nothing_that_verdicts_show() -> None:
-    unjudged = replace(BASE, sandboxes=(), memory_tiers=())
-    assert differences(unjudged, BASE) == differences(BASE, unjudged) == ()
+    assert differences(UNJUDGED, BASE) == differences(BASE, UNJUDGED) == ()
 
 
 def test_the_usual_conditions_are_those_that_most_share_whatever_their_seed() -> None:
+    def groups(*runs: Conditions) -> list[Group]:
+        return [Group(one.key(), 1, newest) for newest, one in enumerate(runs)]
+
     other = OTHERS["attempts"]
     seeded = replace(BASE, protocol=Protocol(seed=5))
-    assert usual([other, BASE, seeded]) == BASE
-    assert usual([other, BASE]) == other
+    assert usual(groups(BASE, seeded, other)) == Group(BASE.key(), 2, 1)
+    assert usual(groups(BASE, other)) == Group(other.key(), 1, 1)
     assert usual([]) is None
+
+
+@pytest.mark.parametrize("one", [BASE, *OTHERS.values(), UNJUDGED], ids=["base", *OTHERS, "unjudged"])
+def test_keys_are_alike_where_there_is_no_difference(one: Conditions) -> None:
+    for other in (BASE, *OTHERS.values(), UNJUDGED):
+        assert one.key().alike(other.key()) == (differences(one, other) == ())
+        assert (one.key() == other.key()) == (one == other)
+
+
+def test_a_key_is_made_of_every_condition_by_name() -> None:
+    """Keys are stored with figures: whoever changes this text raises METRICS_VERSION, or old runs differ from new."""
+    text = (
+        '{"attempts": 6, "cpu_seconds": null, "disclosure": "visible", "history": "full", "judge_version": 2,'
+        ' "max_tokens": 1024, "memory_mb": null, "problem_set_hash": "' + "a" * 64 + '", "problems": null,'
+        ' "prompts_version": 1, "start": "generate", "stop_on": "all", "system_prompt": null, "temperature": 0.8,'
+        ' "top_p": null}'
+    )
+    assert BASE.key() == ConditionsKey(hashlib.sha256(text.encode()).hexdigest(), "bubblewrap", "cgroup")

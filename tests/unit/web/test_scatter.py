@@ -25,7 +25,7 @@ def line(name: str, tokens: int, solved: int, *differs: str) -> Line:
         prompts_version=1, judge_version=1, subset=None, status="completed", problems=10, ended=10, tokens=tokens,
         cost=None, created_at=EPOCH, finished_at=EPOCH, figures=figures,
     )  # fmt: skip
-    return Line(row, differs, ())
+    return Line(row, differs, (), (), "")
 
 
 def test_points_stand_at_their_tokens_and_accuracy() -> None:
