@@ -20,7 +20,17 @@ const KEYS = {
   "/": () => document.querySelector("[type=search]").focus(),
 };
 
+// Single keys get in the way of speech input and of slips: they can be switched off, and stay so.
+const KEPT = "halflife-keys";
+const keysSwitch = document.querySelector("[data-keys]");
+const keysOn = () => localStorage.getItem(KEPT) !== "off";
+if (keysSwitch) {
+  keysSwitch.checked = keysOn();
+  keysSwitch.addEventListener("change", () => localStorage.setItem(KEPT, keysSwitch.checked ? "on" : "off"));
+}
+
 document.addEventListener("keydown", (event) => {
+  if (!keysOn()) return;
   // Not while somebody types, nor where the arrows scroll what is wider than its box.
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, .scroll")) return;
   const act = KEYS[event.key];

@@ -126,6 +126,25 @@ def test_a_trajectory_is_walked_through_by_keys(browser: Browser, served: Served
     context.close()
 
 
+def test_the_keys_of_a_trajectory_stay_switched_off(browser: Browser, served: Served) -> None:
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    page = context.new_page()
+    path = f"/runs/{served.example.completed}/trajectories/{served.example.repaired_trajectory}"
+    page.goto(served.url + path)
+    page.get_by_label("Keys").uncheck()
+    page.reload()
+    expect(page.get_by_label("Keys")).not_to_be_checked()
+    for key in ("j", "k", "/", "ArrowRight"):
+        page.keyboard.press(key)
+    expect(page.locator(":focus")).to_have_count(0)
+    assert page.url == served.url + path
+    page.get_by_label("Keys").check()
+    page.locator("h1").click()
+    page.keyboard.press("j")
+    expect(page.locator(":focus .attempt-name")).to_have_text("Attempt 0 · first answer")
+    context.close()
+
+
 def test_pages_work_without_scripts(browser: Browser, served: Served) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
