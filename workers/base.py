@@ -14,9 +14,11 @@ from app.adapters.queue import Queue
 from app.db.session import Database
 from app.domain.errors import LeaseLost, StorageError
 from app.domain.work import Step, WorkerKind
+from app.services.add_arms import start_decided_arms
 from app.services.claim import Claim, claim_due, renew
 from app.services.heartbeats import beat, leave
 from app.services.measure_runs import measure_unmeasured
+from app.services.share_attempts import share_attempts
 from app.services.steps.failure import put_off_failed
 from app.services.steps.transitions import Wakes
 from app.services.sweep import sweep
@@ -198,6 +200,9 @@ class Worker:
     def _sweep(self) -> None:
         if self._stopping.is_set():
             return
+        if self.kind is WorkerKind.GENERATE:
+            start_decided_arms(self._db)
+            share_attempts(self._db)
         due = sweep(self._db, self.kind) + sum(jobs.due() for jobs in self._jobs)
         with self._lock:
             idle = self.concurrency - self._draining

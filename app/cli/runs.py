@@ -21,6 +21,7 @@ from app.db.queries.trajectory import trajectory_detail
 from app.domain.errors import SandboxError
 from app.domain.metrics.decay import DecayStatus
 from app.domain.protocol.policy import Disclosure, History, Protocol, Start, StopOn
+from app.domain.protocol.restart import FreshStart, RestartRule
 from app.domain.work import WorkerKind
 from app.judge.judge import JUDGE_VERSION
 from app.services.control_run import cancel_run, pause_run, resume_run
@@ -56,6 +57,9 @@ def create(
     disclosure: Annotated[Disclosure, typer.Option(help="What feedback shows.")] = Disclosure.VISIBLE,
     stop_on: Annotated[StopOn, typer.Option(help="Which tests end a trajectory.")] = StopOn.ALL,
     history: Annotated[History, typer.Option(help="How much of the conversation is sent.")] = History.FULL,
+    fresh_start: Annotated[
+        str, typer.Option(help="When to start afresh: none, once:N, every:N, adaptive:N, resample, reference:N.")
+    ] = RestartRule.NONE.value,
     seed: Annotated[int, typer.Option()] = 0,
     cpu_seconds: Annotated[float | None, typer.Option(help="CPU limit; each problem's own when left out.")] = None,
     memory_mb: Annotated[int | None, typer.Option(help="Memory limit; each problem's own when left out.")] = None,
@@ -86,6 +90,7 @@ def create(
         memory_mb=memory_mb,
         seed=seed,
         system_prompt=system_prompt,
+        fresh_start=FreshStart.parse(fresh_start),
     )
     with installation() as opened:
         ensure_repair_search(opened.db, opened.vault)

@@ -10,6 +10,7 @@ class AttemptRecord:
     """One stored attempt of a trajectory, in order of `index` (0 is the first answer).
 
     `segment` counts fresh starts: 0 until the first. `verdict` is None while the program waits to be judged.
+    `repeats`: its program equals an earlier one of the trajectory.
     """
 
     index: int
@@ -17,6 +18,7 @@ class AttemptRecord:
     verdict: Verdict | None
     visible_passed: int = 0
     visible_total: int = 0
+    repeats: bool = False
 
     @property
     def solved(self) -> bool:

@@ -46,7 +46,7 @@ class Conditions:
     def key(self) -> "ConditionsKey":
         """The same in short."""
         fixed = {name: value for name, value in self.fields().items() if name not in _OBSERVED}
-        text = json.dumps(fixed, sort_keys=True, default=repr)
+        text = json.dumps(fixed, sort_keys=True, default=str)
         observed = (",".join(getattr(self, name)) for name in _OBSERVED)
         return ConditionsKey(hashlib.sha256(text.encode()).hexdigest(), *observed)
 

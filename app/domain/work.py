@@ -8,6 +8,8 @@ class Step(StrEnum):
 
     ASK = "ask"
     RUN = "run"
+    SHARE = "share"
+    """Wait for the attempts that an arm of a fresh-start comparison shares with its baseline; see `share_attempts`."""
 
 
 class WorkerKind(StrEnum):

@@ -56,7 +56,7 @@ def resume_run(db: Database, run_id: int) -> None:
         now = datetime.now(UTC)
         connection.execute(
             update(Trajectory)
-            .where(Trajectory.run_id == run_id, Trajectory.step.is_not(None), Trajectory.lease_expires_at.is_(None))
+            .where(Trajectory.run_id == run_id, Trajectory.worker.is_not(None), Trajectory.lease_expires_at.is_(None))
             .values(failures=0, due_at=now, waiting_for=None)
         )
         status = locked_status(connection, run_id)

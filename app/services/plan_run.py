@@ -206,6 +206,7 @@ def _alike(earlier: Protocol, planned: Protocol) -> bool:
         and earlier.start is planned.start
         and earlier.history is planned.history
         and earlier.stop_on is planned.stop_on
+        and earlier.fresh_start == planned.fresh_start
     )
 
 

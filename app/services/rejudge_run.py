@@ -59,7 +59,7 @@ def start_rejudging(db: Database, run_id: int) -> int:
         attempts = session.execute(
             select(Attempt.id, Trajectory.problem_id)
             .join(Trajectory, Trajectory.id == Attempt.trajectory_id)
-            .where(Trajectory.run_id == run_id, Attempt.verdict.is_not(None), Attempt.program_hash.is_not(None))
+            .where(Trajectory.run_id == run_id, Attempt.verdict.is_not(None), Attempt.syntax_hash.is_not(None))
             .order_by(Trajectory.position, Attempt.attempt_index)
         ).all()
         if not attempts:

@@ -88,14 +88,16 @@ def _put_back(connection: Connection, run_id: int, failed: Sequence[int]) -> Non
             Attempt.verdict,
             Attempt.visible_passed,
             Attempt.visible_total,
+            Attempt.repeats_attempt,
         )
         .join(Trajectory, Trajectory.id == Attempt.trajectory_id)
         .where(Trajectory.run_id == run_id, Trajectory.outcome == TrajectoryOutcome.INFRASTRUCTURE)
         .order_by(Attempt.trajectory_id, Attempt.attempt_index)
     )
-    for trajectory_id, index, segment, verdict, passed, total in rows:
+    for trajectory_id, index, segment, verdict, passed, total, repeats in rows:
         verdict = None if verdict is None else Verdict(verdict)
-        records[trajectory_id].append(AttemptRecord(index, segment, verdict, passed or 0, total or 0))
+        repeated = repeats is not None
+        records[trajectory_id].append(AttemptRecord(index, segment, verdict, passed or 0, total or 0, repeated))
     for trajectory_id in failed:
         decision = decide(records[trajectory_id], policy)
         if isinstance(decision, Stop):

@@ -23,8 +23,10 @@ from app.db.session import Database
 from app.domain.errors import InputError, NotFoundError
 from app.domain.protocol.policy import Protocol, Start
 from app.domain.protocol.prompts import PROMPTS_VERSION
+from app.domain.protocol.restart import NO_FRESH_START
 from app.domain.work import Step
 from app.judge.judge import JUDGE_VERSION
+from app.services.add_arms import ArmRequest, add_arms
 from app.services.steps.transitions import due_now
 
 DEFAULT_IN_FLIGHT = 32
@@ -51,6 +53,10 @@ class RunRequest:
     budget_cost: float | None = None
     max_in_flight: int = DEFAULT_IN_FLIGHT
     dry_run: bool = False
+    arms: Sequence[ArmRequest] = ()
+    """Arms of a fresh-start comparison, whose baseline the run is."""
+    arms_independent: bool = False
+    """Whether the arms share no attempts with their baseline."""
 
 
 def submit_run(db: Database, request: RunRequest) -> int:
@@ -72,7 +78,7 @@ def submit_run(db: Database, request: RunRequest) -> int:
         run = Run(
             problem_set_id=problem_set.id,
             endpoint_id=endpoint.id,
-            protocol=replace(request.protocol, attempts=1) if request.dry_run else request.protocol,
+            protocol=_dry(request.protocol) if request.dry_run else request.protocol,
             prompts_version=PROMPTS_VERSION,
             judge_version=JUDGE_VERSION,
             subset=[row.key for row in chosen] if narrowed else None,
@@ -98,7 +104,14 @@ def submit_run(db: Database, request: RunRequest) -> int:
             )
             for position, (problem, buggy) in enumerate(starts)
         )
+        if request.arms and not request.dry_run:
+            session.flush()
+            add_arms(session, run, request.arms, shares=not request.arms_independent)
         return run.id
+
+
+def _dry(protocol: Protocol) -> Protocol:
+    return replace(protocol, attempts=1, fresh_start=NO_FRESH_START)
 
 
 def named_rows(session: Session, request: RunRequest) -> tuple[ProblemSetRow, ModelEndpoint]:
@@ -124,6 +137,8 @@ def check_model(request: RunRequest, endpoint: ModelEndpoint) -> None:
         raise InputError(
             "protocol: repair-search repairs a given buggy program; choose the protocol that starts from one"
         )
+    if request.protocol.fresh_start != NO_FRESH_START:
+        raise InputError("fresh start: repair-search has no conversation to clear; choose none")
     if request.protocol.system_prompt is not None:
         raise InputError("system prompt: repair-search reads none; leave it empty")
 

@@ -3,6 +3,7 @@
 import shlex
 
 from app.db.queries.run import RunHead
+from app.domain.protocol.restart import NO_FRESH_START
 
 
 def create_command(head: RunHead) -> str:
@@ -12,6 +13,8 @@ def create_command(head: RunHead) -> str:
     words += ["--problems", f"{head.problem_set.name}@{head.problem_set.version}", "--model", head.endpoint.name]
     words += ["--start", policy.start, "--attempts", str(policy.attempts), "--disclosure", policy.disclosure]
     words += ["--stop-on", policy.stop_on, "--history", policy.history, "--seed", str(policy.seed)]
+    if policy.fresh_start != NO_FRESH_START:
+        words += ["--fresh-start", str(policy.fresh_start)]
     if policy.system_prompt is not None:
         words += ["--system-prompt", policy.system_prompt]
     if policy.cpu_seconds is not None:

@@ -17,6 +17,7 @@ _LABELS = {
     "disclosure": "feedback",
     "stop_on": "ends when",
     "history": "conversation",
+    "fresh_start": "fresh starts",
     "cpu_seconds": "CPU limit",
     "memory_mb": "memory limit",
     "prompts_version": "prompts",
@@ -62,6 +63,8 @@ def in_words(condition: str, value: Any) -> str:
             return f"{wording.STOP[value]} pass"
         case "history":
             return wording.HISTORY[value]
+        case "fresh_start":
+            return wording.fresh_start(value)
         case "cpu_seconds" | "memory_mb":
             return "each problem's own" if value is None else f"{value:g} {_LIMITS[condition]}"
         case "system_prompt":

@@ -26,6 +26,7 @@ from app.domain.protocol.policy import (
     check_system_prompt,
 )
 from app.domain.protocol.presets import PRESETS
+from app.domain.protocol.restart import COUNTED, NO_FRESH_START, FreshStart, RestartRule
 from app.services.manage_endpoints import DEFAULT_TIMEOUT_SECONDS, EndpointChange, EndpointRequest
 from app.services.submit_run import DEFAULT_IN_FLIGHT, RunRequest
 
@@ -50,6 +51,8 @@ class RunForm(BaseModel):
     disclosure: str = Disclosure.VISIBLE.value
     stop_on: str = StopOn.ALL.value
     history: str = History.FULL.value
+    fresh_start: str = RestartRule.NONE.value
+    fresh_start_after: str = ""
     seed: str = "0"
     cpu_seconds: str = ""
     memory_mb: str = ""
@@ -127,6 +130,7 @@ class FieldErrors:
 
 RUN_FIELDS = {
     "attempts": "attempts",
+    "fresh start": "fresh_start",
     "problem set": "problem_set",
     "model": "model",
     "protocol": "start",
@@ -156,6 +160,8 @@ ENDPOINT_FIELDS = {
 def read_run(form: RunForm, errors: FieldErrors) -> RunRequest:
     """The request the form asks for; only to be used where `errors` stays empty."""
     attempts = errors.read("attempts", lambda: _whole(form.attempts, 1, MAX_ATTEMPTS), 6)
+    after = errors.read("fresh_start_after", lambda: _optional(form.fresh_start_after, _restart_number), None)
+    fresh_start = errors.read("fresh_start", lambda: _fresh_start(form.fresh_start, after, attempts), NO_FRESH_START)
     protocol = Protocol(
         start=errors.read("start", lambda: _choice(form.start, Start), Start.GENERATE),
         attempts=attempts,
@@ -166,6 +172,7 @@ def read_run(form: RunForm, errors: FieldErrors) -> RunRequest:
         cpu_seconds=errors.read("cpu_seconds", lambda: _optional(form.cpu_seconds, _cpu_seconds), None),
         memory_mb=errors.read("memory_mb", lambda: _optional(form.memory_mb, _memory_mb), None),
         system_prompt=errors.read("system_prompt", lambda: _optional(form.system_prompt, _system_prompt), None),
+        fresh_start=fresh_start,
     )
     return RunRequest(
         problem_set_id=errors.read("problem_set", lambda: _row(form.problem_set, "a problem set"), 0),
@@ -218,6 +225,8 @@ def _decided_by_presets(policy: Protocol) -> dict[str, str]:
         "disclosure": policy.disclosure.value,
         "stop_on": policy.stop_on.value,
         "history": policy.history.value,
+        "fresh_start": policy.fresh_start.rule.value,
+        "fresh_start_after": "" if policy.fresh_start.after is None else str(policy.fresh_start.after),
     }
 
 
@@ -269,6 +278,21 @@ def _system_prompt(text: str) -> str:
     except InputError as error:
         raise InputError(str(error).removeprefix("system prompt: ")) from None
     return prompt
+
+
+def _restart_number(text: str) -> int:
+    return _whole(text, 1, MAX_ATTEMPTS)
+
+
+def _fresh_start(rule: str, after: int | None, attempts: int) -> FreshStart:
+    """The policy; a number beside a rule that has none is left over from another choice."""
+    chosen = _choice(rule, RestartRule)
+    try:
+        policy = FreshStart(chosen, after if chosen in COUNTED else None)
+        policy.check(attempts)
+    except InputError as error:
+        raise InputError(str(error).removeprefix("fresh start: ")) from None
+    return policy
 
 
 def _memory_mb(text: str) -> int:

@@ -41,6 +41,8 @@ def waiting(wait: Wait, now: datetime) -> str:
             return f"paused: {wait.reason or 'no reason was recorded'}"
         case WaitKind.RETRY:
             return f"{backing_off(wait)}; next try {next_try(wait, now)}"
+        case WaitKind.BASELINE:
+            return f"{count(wait.problems, 'problem')} waiting for attempts of {wait.reason}, which they share"
         case WaitKind.WORKER:
             return f"{no_worker(wait, now)}; other runs may come first, or no worker is running"
 

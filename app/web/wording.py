@@ -10,6 +10,7 @@ from app.domain.metrics.intervals import Proportion, wilson
 from app.domain.ports import Sampling
 from app.domain.problems import Comparison, OutputComparison
 from app.domain.protocol.policy import Disclosure, History, Protocol, Start, StopOn
+from app.domain.protocol.restart import FreshStart, RestartRule
 
 FEEDBACK = {
     Disclosure.VERDICT: "verdict only",
@@ -50,6 +51,23 @@ FORMATS = {
 }
 SHOWN_THETAS = (50, 80, 90)
 HISTORY = {History.FULL: "full conversation", History.LAST: "last exchange"}
+
+
+def fresh_start(policy: FreshStart) -> str:
+    """A policy of fresh starts."""
+    match policy.rule:
+        case RestartRule.NONE:
+            return "none"
+        case RestartRule.RESAMPLE:
+            return "before every attempt (pure resampling)"
+        case RestartRule.ADAPTIVE:
+            return f"after {count(policy.after or 0, 'attempt')} without progress, or a repeated program"
+        case RestartRule.REFERENCE:
+            return f"at every repair whose index is a multiple of {policy.after}, as the authors' code"
+        case rule:
+            return f"{rule.value}, after {count(policy.after or 0, 'debugging attempt')}".replace(
+                "every, after", "after every"
+            )
 
 
 def count(number: int, singular: str, plural: str | None = None) -> str:

@@ -188,11 +188,19 @@ def upgrade() -> None:
         sa.Column("cost_reserved", sa.Double(), nullable=False),
         sa.Column("cost_spent", sa.Double(), nullable=True),
         sa.Column("last_claimed_at", sa.DateTime(), nullable=True),
+        sa.Column("baseline_run_id", sa.Integer(), nullable=True),
+        sa.Column("shares_attempts", sa.Boolean(), nullable=False),
+        sa.Column("arm_origin", sa.String(), nullable=True),
+        sa.Column("arms_to_come", sa.Text(), nullable=True),
+        sa.Column("tokens_shared", sa.BigInteger(), nullable=False),
+        sa.Column("cost_shared", sa.Double(), nullable=True),
+        sa.ForeignKeyConstraint(["baseline_run_id"], ["runs.id"], name=op.f("fk_runs_baseline_run_id")),
         sa.ForeignKeyConstraint(["endpoint_id"], ["model_endpoints.id"], name=op.f("fk_runs_endpoint_id")),
         sa.ForeignKeyConstraint(["problem_set_id"], ["problem_sets.id"], name=op.f("fk_runs_problem_set_id")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_runs")),
     )
     with op.batch_alter_table("runs", schema=None) as batch_op:
+        batch_op.create_index(batch_op.f("ix_runs_baseline_run_id"), ["baseline_run_id"], unique=False)
         batch_op.create_index(batch_op.f("ix_runs_endpoint_id"), ["endpoint_id"], unique=False)
         batch_op.create_index(
             batch_op.f("ix_runs_problem_set_id_runs_dry_run"), ["problem_set_id", "dry_run"], unique=False
@@ -308,8 +316,9 @@ def upgrade() -> None:
         sa.Column("latency_ms", sa.Double(), nullable=False),
         sa.Column("finish_reason", sa.String(), nullable=True),
         sa.Column("extraction", sa.String(), nullable=False),
-        sa.Column("program_hash", sa.String(), nullable=True),
+        sa.Column("syntax_hash", sa.String(), nullable=True),
         sa.Column("repeats_attempt", sa.Integer(), nullable=True),
+        sa.Column("shared_from", sa.Integer(), nullable=True),
         sa.Column("judged_at", sa.DateTime(), nullable=True),
         sa.Column("verdict", sa.String(), nullable=True),
         sa.Column("reason", sa.String(), nullable=True),
@@ -333,6 +342,7 @@ def upgrade() -> None:
             "verdict IS NULL OR verdict <> 'AC' OR (coalesce(cases_total, 0) > 0 AND coalesce(cases_run, -1) = cases_total AND coalesce(cases_passed, -1) = cases_total)",
             name=op.f("ck_attempts_accepted_means_every_case"),
         ),
+        sa.ForeignKeyConstraint(["shared_from"], ["attempts.id"], name=op.f("fk_attempts_shared_from")),
         sa.ForeignKeyConstraint(["trajectory_id"], ["trajectories.id"], name=op.f("fk_attempts_trajectory_id")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_attempts")),
         sa.UniqueConstraint("trajectory_id", "attempt_index", name=op.f("uq_attempts_trajectory_id_attempt_index")),
@@ -464,6 +474,7 @@ def downgrade() -> None:
         batch_op.drop_index(batch_op.f("ix_runs_status"))
         batch_op.drop_index(batch_op.f("ix_runs_problem_set_id_runs_dry_run"))
         batch_op.drop_index(batch_op.f("ix_runs_endpoint_id"))
+        batch_op.drop_index(batch_op.f("ix_runs_baseline_run_id"))
 
     op.drop_table("runs")
     with op.batch_alter_table("problems", schema=None) as batch_op:

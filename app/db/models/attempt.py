@@ -37,9 +37,11 @@ class Attempt(Base):
     latency_ms: Mapped[float]
     finish_reason: Mapped[str | None]
     extraction: Mapped[str]
-    program_hash: Mapped[str | None]
+    syntax_hash: Mapped[str | None]
     repeats_attempt: Mapped[int | None]
-    """Index of the first earlier attempt of this trajectory with the same program."""
+    """Index of the first earlier attempt of this trajectory with the same syntax tree."""
+    shared_from: Mapped[int | None] = mapped_column(ForeignKey("attempts.id"))
+    """The baseline's attempt that this is a copy of: asked, paid and first judged there."""
 
     judged_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     verdict: Mapped[str | None]

@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
 from sqlalchemy import BigInteger, ForeignKey, Index
 from sqlalchemy.orm import Mapped, mapped_column, relationship
@@ -62,6 +63,19 @@ class Run(Base):
     cost_reserved: Mapped[float] = mapped_column(default=0.0)
     cost_spent: Mapped[float | None] = mapped_column(default=0.0)
     last_claimed_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+
+    baseline_run_id: Mapped[int | None] = mapped_column(ForeignKey("runs.id"), index=True)
+    """Set for an arm of a fresh-start comparison: the run without fresh starts that it stands beside."""
+    shares_attempts: Mapped[bool] = mapped_column(default=False)
+    """Whether the attempts before an arm's first fresh start are the baseline's own."""
+    arm_origin: Mapped[str | None]
+    """Where an arm's number of attempts comes from, in words, where nobody chose it."""
+    arms_to_come: Mapped[list[dict[str, Any]] | None] = mapped_column(Json)
+    """Of a baseline: arms that its own curve decides, `{"theta": 50, "shares": true}`; with `"refused"`, why there is
+    none."""
+    tokens_shared: Mapped[int] = mapped_column(BigInteger, default=0)
+    """Tokens of the attempts shared with the baseline, which paid for them. None of them is in `tokens_spent`."""
+    cost_shared: Mapped[float | None] = mapped_column(default=0.0)
 
     problem_set: Mapped[ProblemSetRow] = relationship(lazy="raise")
     endpoint: Mapped[ModelEndpoint] = relationship(lazy="raise")

@@ -9,6 +9,7 @@ from sqlalchemy import ColumnElement, case, func, select
 from sqlalchemy.orm import Session
 
 from app.db.models import Run, RunStatus, Trajectory
+from app.domain.work import Step
 
 IDLE_SECONDS = 20.0
 """Workers look for work at least every five seconds: a due step that nobody took for so long has no worker."""
@@ -23,6 +24,8 @@ class WaitKind(StrEnum):
     """Steps that failed wait for their next try."""
     WORKER = "worker"
     """Steps are due, and nobody takes them."""
+    BASELINE = "baseline"
+    """All that is left is attempts which the baseline of a fresh-start comparison has not made yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +93,13 @@ def run_waits(session: Session, runs: Sequence[Run], now: datetime) -> dict[int,
             _times(~free),
             _times(due),
             func.min(case((due, Trajectory.due_at))),
+            _times(Trajectory.step == Step.SHARE.value),
+            func.count(),
         )
         .where(Trajectory.run_id.in_(running), Trajectory.outcome.is_(None))
         .group_by(Trajectory.run_id)
     )
-    for run_id, retrying, reason, next_try, held, idle, first_due in rows:
+    for run_id, retrying, reason, next_try, held, idle, first_due, sharing, left in rows:
         run = running[run_id]
         if retrying:
             waits[run_id] = Wait(WaitKind.RETRY, retrying, reason=reason, next_try_at=next_try)
@@ -102,6 +107,8 @@ def run_waits(session: Session, runs: Sequence[Run], now: datetime) -> dict[int,
             since = max(first_due, run.last_claimed_at or run.created_at)
             if (now - since).total_seconds() > IDLE_SECONDS:
                 waits[run_id] = Wait(WaitKind.WORKER, idle, since=since)
+        elif sharing == left:
+            waits[run_id] = Wait(WaitKind.BASELINE, sharing, reason=f"run {run.baseline_run_id}")
     return waits
 
 

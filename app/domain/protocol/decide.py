@@ -71,4 +71,4 @@ def decide(history: Sequence[AttemptRecord], policy: Protocol) -> Decision:
         return Stop(Outcome.VISIBLE_ONLY)
     if len(history) >= policy.attempts:
         return Stop(Outcome.EXHAUSTED)
-    return Ask(index=len(history), segment=last.segment)
+    return Ask(index=len(history), segment=last.segment + policy.fresh_start.before_next(history))

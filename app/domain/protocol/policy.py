@@ -5,6 +5,7 @@ from enum import StrEnum
 
 from app.domain.errors import InputError
 from app.domain.problems import Limits
+from app.domain.protocol.restart import NO_FRESH_START, FreshStart
 
 MAX_ATTEMPTS = 50
 """Far above any published protocol (25); a bound so that a typing slip cannot start an endless run."""
@@ -55,7 +56,7 @@ class Protocol:
 
     `cpu_seconds` and `memory_mb` stand in for each problem's own limits; None leaves those in force. `seed` is sent
     to the endpoint (mixed with problem and attempt) and breaks ties in local models. `system_prompt` stands in for the
-    one of `app.domain.protocol.prompts`.
+    one of `app.domain.protocol.prompts`. `fresh_start` says when the conversation is cleared.
     """
 
     start: Start = Start.GENERATE
@@ -67,10 +68,12 @@ class Protocol:
     memory_mb: int | None = None
     seed: int = 0
     system_prompt: str | None = None
+    fresh_start: FreshStart = NO_FRESH_START
 
     def __post_init__(self) -> None:
         if not 1 <= self.attempts <= MAX_ATTEMPTS:
             raise InputError(f"attempts: must be between 1 and {MAX_ATTEMPTS}, not {self.attempts}")
+        self.fresh_start.check(self.attempts)
         if self.cpu_seconds is not None and not 0 < self.cpu_seconds <= MAX_CPU_SECONDS:
             raise InputError(f"CPU limit: must be above 0 and at most {MAX_CPU_SECONDS} s, not {self.cpu_seconds:g}")
         if self.memory_mb is not None and not MIN_MEMORY_MB <= self.memory_mb <= MAX_MEMORY_MB:

@@ -137,7 +137,8 @@ def _commit_reply(
 ) -> Wakes:
     found = extract(reply.text, situation.problem.entry_point, situation.problem.language)
     program, now = found.program, datetime.now(UTC)
-    program_hash = None if program is None else program.content_hash()
+    syntax_hash = None if program is None else program.syntax_hash()
+    repeats = _repeated(syntax_hash, situation.attempts)
     verdict = Verdict.NO_CODE if program is None else None
     with db.transaction() as connection:
         held = fenced(connection, claim)
@@ -154,8 +155,8 @@ def _commit_reply(
             "latency_ms": reply.latency_ms,
             "finish_reason": reply.finish_reason,
             "extraction": found.rule,
-            "program_hash": program_hash,
-            "repeats_attempt": _repeated(program_hash, situation.attempts),
+            "syntax_hash": syntax_hash,
+            "repeats_attempt": repeats,
             "verdict": verdict,
             "judged_at": None if verdict is None else now,
         }
@@ -167,14 +168,14 @@ def _commit_reply(
             "feedback": NO_CODE_FEEDBACK if program is None else None,
         }
         connection.execute(_INSERT_TRANSCRIPT, transcript)
-        answered = AttemptRecord(decision.index, decision.segment, verdict)
+        answered = AttemptRecord(decision.index, decision.segment, verdict, repeats=repeats is not None)
         return proceed(connection, held, [*situation.records, answered], situation)
 
 
-def _repeated(program_hash: str | None, earlier: Sequence[PastAttempt]) -> int | None:
-    if program_hash is None:
+def _repeated(syntax_hash: str | None, earlier: Sequence[PastAttempt]) -> int | None:
+    if syntax_hash is None:
         return None
-    return next((a.record.index for a in earlier if a.program_hash == program_hash), None)
+    return next((a.record.index for a in earlier if a.syntax_hash == syntax_hash), None)
 
 
 def _model_failed(

@@ -45,7 +45,8 @@ _ATTEMPTS = (
         Attempt.verdict,
         Attempt.visible_passed,
         Attempt.visible_total,
-        Attempt.program_hash,
+        Attempt.syntax_hash,
+        Attempt.repeats_attempt,
         Transcript.program,
         Transcript.reply,
         Transcript.feedback,
@@ -65,7 +66,7 @@ class PastAttempt:
 
     id: int
     record: AttemptRecord
-    program_hash: str | None
+    syntax_hash: str | None
     program: Program | None
     reply: str
     feedback: str | None
@@ -120,9 +121,10 @@ def _past_attempt(row: Row[*tuple[Any, ...]]) -> PastAttempt:
         verdict=None if row.verdict is None else Verdict(row.verdict),
         visible_passed=row.visible_passed or 0,
         visible_total=row.visible_total or 0,
+        repeats=row.repeats_attempt is not None,
     )
     program = None if row.program is None else Program(row.program)
-    return PastAttempt(row.id, record, row.program_hash, program, row.reply, row.feedback)
+    return PastAttempt(row.id, record, row.syntax_hash, program, row.reply, row.feedback)
 
 
 @lru_cache(maxsize=256)

@@ -25,6 +25,7 @@ from app.domain.protocol.policy import (
     Start,
     StopOn,
 )
+from app.domain.protocol.restart import FreshStart, RestartRule
 from app.judge.judge import JUDGE_VERSION
 from app.services.control_run import cancel_run, pause_run, resume_run
 from app.services.plan_run import Basis, Range, plan_run
@@ -40,6 +41,13 @@ from app.web.waking import wake_resumed, wake_run
 router = APIRouter(prefix="/api/runs", tags=["runs"])
 
 
+class FreshStartIn(BaseModel):
+    """When the conversation is cleared; `after` is the rule's n, for `once`, `every`, `adaptive` and `reference`."""
+
+    rule: RestartRule = RestartRule.NONE
+    after: int | None = Field(default=None, ge=1, le=MAX_ATTEMPTS)
+
+
 class ProtocolIn(BaseModel):
     """How the run proceeds."""
 
@@ -52,6 +60,11 @@ class ProtocolIn(BaseModel):
     cpu_seconds: float | None = Field(default=None, gt=0, le=MAX_CPU_SECONDS)
     memory_mb: int | None = Field(default=None, ge=MIN_MEMORY_MB, le=MAX_MEMORY_MB)
     system_prompt: str | None = Field(default=None, max_length=MAX_SYSTEM_PROMPT)
+    fresh_start: FreshStartIn = FreshStartIn()
+
+    def protocol(self) -> Protocol:
+        """As the rules take it. Raises InputError."""
+        return Protocol(**(self.model_dump() | {"fresh_start": FreshStart(**self.fresh_start.model_dump())}))
 
 
 class RunIn(BaseModel):
@@ -76,7 +89,7 @@ class RunIn(BaseModel):
         return RunRequest(
             problem_set_id=self.problem_set_id,
             endpoint_id=self.model_id,
-            protocol=Protocol(**self.protocol.model_dump()),
+            protocol=self.protocol.protocol(),
             problems=self.problems,
             difficulties=self.difficulties,
             first=self.first,

@@ -8,6 +8,7 @@ import pytest
 from app.domain.comparability import Conditions, ConditionsKey, Group, differences, usual
 from app.domain.ports import Sampling
 from app.domain.protocol.policy import Disclosure, History, Protocol, Start, StopOn
+from app.domain.protocol.restart import FreshStart
 
 BASE = Conditions(
     problem_set_hash="a" * 64,
@@ -35,6 +36,7 @@ OTHERS = {
     "cpu_seconds": replace(BASE, protocol=Protocol(cpu_seconds=1.0)),
     "memory_mb": replace(BASE, protocol=Protocol(memory_mb=64)),
     "system_prompt": replace(BASE, protocol=Protocol(system_prompt="You repair programs.")),
+    "fresh_start": replace(BASE, protocol=Protocol(fresh_start=FreshStart.parse("once:2"))),
     "temperature": replace(BASE, sampling=Sampling(temperature=0.1)),
     "top_p": replace(BASE, sampling=Sampling(top_p=0.9)),
     "max_tokens": replace(BASE, sampling=Sampling(max_tokens=10)),
@@ -80,8 +82,8 @@ def test_keys_are_alike_where_there_is_no_difference(one: Conditions) -> None:
 def test_a_key_is_made_of_every_condition_by_name() -> None:
     """Keys are stored with figures: whoever changes this text raises METRICS_VERSION, or old runs differ from new."""
     text = (
-        '{"attempts": 6, "cpu_seconds": null, "disclosure": "visible", "history": "full", "judge_version": 2,'
-        ' "max_tokens": 1024, "memory_mb": null, "problem_set_hash": "' + "a" * 64 + '", "problems": null,'
+        '{"attempts": 6, "cpu_seconds": null, "disclosure": "visible", "fresh_start": "none", "history": "full",'
+        ' "judge_version": 2, "max_tokens": 1024, "memory_mb": null, "problem_set_hash": "' + "a" * 64 + '", "problems": null,'
         ' "prompts_version": 1, "start": "generate", "stop_on": "all", "system_prompt": null, "temperature": 0.8,'
         ' "top_p": null}'
     )

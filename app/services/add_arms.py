@@ -1,0 +1,180 @@
+"""Arms of a fresh-start comparison: runs like a baseline in everything but when they start afresh."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from app.db.models import EndpointKind, ModelEndpoint, Run, RunStatus, Trajectory
+from app.db.queries.decay_counts import decay_counts
+from app.db.session import Database
+from app.domain.errors import ConflictError, InputError, NotFoundError
+from app.domain.metrics.decay import decay
+from app.domain.protocol.prompts import PROMPTS_VERSION
+from app.domain.protocol.restart import NO_FRESH_START, FreshStart, RestartRule
+from app.domain.work import Step
+from app.judge.judge import JUDGE_VERSION
+from app.services.steps.transitions import due_now
+
+DECIDED = range(1, 100)
+"""Percentages θ that an arm may name."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArmRequest:
+    """An arm: a policy, or the θ (percent) whose t_θ on the baseline's published curve is the n of `once`."""
+
+    policy: FreshStart | None = None
+    theta: int | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> "ArmRequest":
+        """From `t50` or what `FreshStart.parse` reads. Raises InputError.
+
+        Examples
+        --------
+        >>> ArmRequest.parse("t50").theta, str(ArmRequest.parse("every:2").policy)
+        (50, 'every:2')
+        """
+        number = text.strip().lower().removeprefix("t")
+        if text.strip().lower() != number and number.isascii() and number.isdigit():
+            if len(number) > 2 or int(number) not in DECIDED:
+                raise InputError(f"arm: θ must be between 1 and 99 percent, not {number}")
+            return cls(theta=int(number))
+        policy = FreshStart.parse(text)
+        if policy == NO_FRESH_START:
+            raise InputError("arm: the baseline is the arm without fresh starts")
+        return cls(policy=policy)
+
+
+def start_arms(db: Database, baseline_id: int, arms: Sequence[ArmRequest], *, shares: bool) -> list[int]:
+    """Start arms beside a run, which may have ended; the ids of those that begin now.
+
+    `shares`: the attempts before an arm's first fresh start are the baseline's own. Arms that a t_θ decides begin once
+    the baseline has ended. The caller wakes the workers afterwards.
+
+    Raises NotFoundError, InputError, and ConflictError where the run cannot be a baseline.
+    """
+    with db.write() as session:
+        baseline = session.scalar(select(Run).where(Run.id == baseline_id).with_for_update())
+        if baseline is None:
+            raise NotFoundError(f"there is no run {baseline_id}")
+        return add_arms(session, baseline, arms, shares=shares)
+
+
+def add_arms(session: Session, baseline: Run, arms: Sequence[ArmRequest], *, shares: bool) -> list[int]:
+    """The same inside a transaction, in which the baseline's trajectories are stored."""
+    endpoint = session.get_one(ModelEndpoint, baseline.endpoint_id)
+    _check_baseline(baseline, endpoint, shares=shares)
+    if not arms:
+        raise InputError("arm: choose at least one")
+    begun = []
+    for arm in arms:
+        if arm.policy is not None:
+            begun.append(_add(session, baseline, endpoint, arm.policy, shares=shares, origin=None))
+        else:
+            to_come = {"theta": arm.theta, "shares": shares}
+            baseline.arms_to_come = [*(one for one in baseline.arms_to_come or () if one != to_come), to_come]
+    session.flush()
+    if baseline.arms_to_come and baseline.trajectories_ended == baseline.trajectories_total:
+        begun += _add_decided(session, baseline, endpoint)
+    return begun
+
+
+def start_decided_arms(db: Database) -> list[int]:
+    """Start the arms that waited for the curve of a baseline which has ended meanwhile; their ids."""
+    ended = (
+        select(Run)
+        .where(Run.arms_to_come.is_not(None), Run.finished_at.is_not(None))
+        .where(Run.trajectories_ended == Run.trajectories_total)
+    )
+    with db.read() as session:
+        waiting = [run.id for run in session.scalars(ended) if _undecided(run)]
+    begun = []
+    for run_id in waiting:
+        with db.write() as session:
+            baseline = session.scalar(select(Run).where(Run.id == run_id).with_for_update())
+            if baseline is not None and _undecided(baseline):
+                begun += _add_decided(session, baseline, session.get_one(ModelEndpoint, baseline.endpoint_id))
+    return begun
+
+
+def _undecided(baseline: Run) -> bool:
+    return any("refused" not in one for one in baseline.arms_to_come or ())
+
+
+def _add_decided(session: Session, baseline: Run, endpoint: ModelEndpoint) -> list[int]:
+    thetas = {one["theta"] for one in baseline.arms_to_come or ()}
+    counts = decay_counts(session, baseline.id)
+    curve = decay(counts.solved, counts.of, counts.censored, thetas=sorted(thetas))
+    begun, refused = [], []
+    for one in baseline.arms_to_come or ():
+        theta = one["theta"]
+        after = (curve.t_theta or {}).get(theta)
+        try:
+            if after is None:
+                raise InputError(f"the baseline's curve has no t_{theta}")
+            policy = FreshStart(RestartRule.ONCE, after)
+            origin = f"t_{theta} of the baseline's curve"
+            begun.append(_add(session, baseline, endpoint, policy, shares=one["shares"], origin=origin))
+        except InputError as error:
+            refused.append({**one, "refused": str(error).removeprefix("fresh start: ")})
+    baseline.arms_to_come = refused or None
+    return begun
+
+
+def _check_baseline(baseline: Run, endpoint: ModelEndpoint, *, shares: bool) -> None:
+    if baseline.protocol.fresh_start != NO_FRESH_START:
+        raise ConflictError(f"run {baseline.id} starts afresh itself: choose a run of one conversation as the baseline")
+    if baseline.dry_run:
+        raise ConflictError(f"run {baseline.id} is a dry run: choose a whole run as the baseline")
+    if endpoint.kind == EndpointKind.REPAIR_SEARCH:
+        raise InputError("fresh start: repair-search has no conversation to clear")
+    if endpoint.archived_at is not None:
+        raise InputError(f"model: {endpoint.name} is archived; offer it again on its page first")
+    if baseline.prompts_version != PROMPTS_VERSION or (shares and baseline.judge_version != JUDGE_VERSION):
+        raise ConflictError(
+            f"run {baseline.id} was made by prompts {baseline.prompts_version} and judge {baseline.judge_version}, "
+            f"today's are {PROMPTS_VERSION} and {JUDGE_VERSION}: judge it again, or make the comparison anew"
+        )
+
+
+def _add(
+    session: Session, baseline: Run, endpoint: ModelEndpoint, policy: FreshStart, *, shares: bool, origin: str | None
+) -> int:
+    protocol = replace(baseline.protocol, fresh_start=policy)
+    for other in session.scalars(select(Run).where(Run.baseline_run_id == baseline.id)):
+        if other.protocol == protocol and other.shares_attempts == shares and other.status != RunStatus.CANCELLED:
+            raise InputError(f"fresh start: {policy} is an arm already, run {other.id}")
+    now = datetime.now(UTC)
+    arm = Run(
+        problem_set_id=baseline.problem_set_id,
+        endpoint_id=baseline.endpoint_id,
+        protocol=protocol,
+        prompts_version=PROMPTS_VERSION,
+        judge_version=JUDGE_VERSION,
+        subset=baseline.subset,
+        status=RunStatus.RUNNING,
+        created_at=now,
+        active_since=now,
+        trajectories_total=baseline.trajectories_total,
+        max_in_flight=baseline.max_in_flight,
+        baseline_run_id=baseline.id,
+        shares_attempts=shares,
+        arm_origin=origin,
+    )
+    session.add(arm)
+    session.flush()
+    due = {"step": Step.SHARE} if shares else due_now(Step.ASK, endpoint.kind)
+    trajectories = session.execute(
+        select(Trajectory.problem_id, Trajectory.buggy_program_id, Trajectory.sample, Trajectory.position).where(
+            Trajectory.run_id == baseline.id
+        )
+    )
+    session.add_all(
+        Trajectory(run_id=arm.id, problem_id=problem, buggy_program_id=buggy, sample=sample, position=position, **due)
+        for problem, buggy, sample, position in trajectories
+    )
+    return arm.id
