@@ -4,8 +4,14 @@ from typing import Annotated
 
 import typer
 
-from app.cli.installation import JsonFlag, emit
+from app.cli.installation import JsonFlag, emit, installation
+from app.db.base import LARGEST_ID
+from app.db.queries.decay_counts import decay_counts
+from app.db.queries.outcomes import paired_run, run_outcomes
+from app.domain.errors import InputError
 from app.web.fits import fits_document, fits_of_text, text_lines
+from app.web.measures import comparison_document, comparison_text, left_out, measures_document, measures_text
+from app.web.text import printable
 
 app = typer.Typer(help="Figures of counts and of runs.", no_args_is_help=True)
 
@@ -21,3 +27,29 @@ def decay(
     """The decay of some counts: the published index, and the careful fits beside it. No installation is needed."""
     found = fits_of_text(solved, of, censored, theta)
     emit(fits_document(found), as_json, "\n".join(text_lines(found)))
+
+
+@app.command("run")
+def run(
+    run_id: Annotated[int, typer.Argument(metavar="RUN", min=1, max=LARGEST_ID)],
+    seed: Annotated[int, typer.Option(help="Of the resamples.", min=0)] = 0,
+    as_json: JsonFlag = False,
+) -> None:
+    """Every figure of a run with its interval: shares, medians, fix rates, regressions, efficiency."""
+    with installation() as opened, opened.db.read() as session:
+        outcomes, counts = run_outcomes(session, run_id), decay_counts(session, run_id)
+    document = measures_document(outcomes, left_out(counts), seed)
+    emit(document, as_json, measures_text(document))
+
+
+@app.command("compare")
+def compare(
+    run_ids: Annotated[list[int], typer.Argument(metavar="RUN RUN…", min=1, max=LARGEST_ID)], as_json: JsonFlag = False
+) -> None:
+    """Runs on the same problems, paired: differences with intervals, McNemar's test, tie groups."""
+    if len(set(run_ids)) < 2:
+        raise InputError("name two different runs or more")
+    with installation() as opened, opened.db.read() as session:
+        runs = [paired_run(session, run_id) for run_id in dict.fromkeys(run_ids)]
+    document = comparison_document(runs)
+    emit(document, as_json, printable(comparison_text(document)))

@@ -15,12 +15,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import OptimizeWarning, curve_fit
 
-from app.domain.metrics.intervals import Proportion, wilson
-
-Points = npt.NDArray[np.float64]
+from app.domain.metrics.intervals import Floats, Proportion, wilson
 
 THETAS = (50, 80, 90, 95, 99)
 MIN_POINTS = 3
@@ -210,7 +207,34 @@ def attempts_to_lose(theta: float, lambda_: float) -> int:
     return math.ceil(math.log(100 / (100 - theta)) / lambda_ - 1e-9)
 
 
-def _exponential(t: Points, a: float, rate: float) -> Points:
+def fitted_rates(solved: Floats, at_risk: Floats) -> Floats:
+    """λ of the published fit for many sets of counts at once, which `curve_fit` cannot do; NaN with too few points.
+
+    For given λ the best a is known, so the least squares are sought along λ alone: over its whole range, then closer
+    and closer round the best.
+
+    Parameters
+    ----------
+    solved, at_risk
+        S_t and N_t, … × attempts; averages over samples need not be whole.
+    """
+    kept = (solved > 0) & (at_risk > 0)
+    percent = np.where(kept, np.round(100 * solved / np.where(at_risk > 0, at_risk, 1), 4), 0.0)
+    # From the first kept point on: a common factor changes no fit, and cannot underflow.
+    t = np.arange(solved.shape[-1]) - kept.argmax(-1)[..., None]
+    tried = np.broadcast_to(np.concatenate(([0.0], np.geomspace(1e-3, 30, 60))), (*solved.shape[:-1], 61))
+    fractions = np.linspace(0, 1, 9)
+    for _ in range(8):
+        curves = np.where(kept[..., None, :], np.exp(-tried[..., None] * np.maximum(t, 0)[..., None, :]), 0.0)
+        explained = (curves * percent[..., None, :]).sum(-1) ** 2 / np.maximum((curves**2).sum(-1), 1e-300)
+        best = explained.argmax(-1)[..., None]
+        rates = np.take_along_axis(tried, best, -1)
+        low, high = (np.take_along_axis(tried, np.clip(best + step, 0, tried.shape[-1] - 1), -1) for step in (-1, 1))
+        tried = low + (high - low) * fractions
+    return np.where(kept.sum(-1) >= MIN_POINTS, rates[..., 0], np.nan)
+
+
+def _exponential(t: Floats, a: float, rate: float) -> Floats:
     return a * np.exp(-rate * t)
 
 

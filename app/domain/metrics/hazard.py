@@ -29,7 +29,8 @@ from statistics import NormalDist
 import numpy as np
 
 from app.domain.metrics.decay import FLAT, THETAS, RiskSet, attempts_to_lose, risk_sets
-from app.domain.metrics.likelihood import Floats, best_rate, chances, crossing, log_likelihood, outward
+from app.domain.metrics.intervals import Floats
+from app.domain.metrics.likelihood import best_rate, chances, crossing, log_likelihood, outward
 
 MIN_SOLVES = 3
 """With fewer solves in the fitted attempts no rate is told from any other."""

@@ -15,9 +15,8 @@ parameter changes, are left out of every log-likelihood.
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from app.domain.metrics.intervals import Floats
 
 _NEWTON_STEPS = 100
 """Far above need: the steps converge quadratically, save near h = 1, where they double the odds."""

@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from app.domain.protocol.policy import Protocol
+from tests.fixtures.example_data import store_model, store_problem_set, store_run
 from tests.integration.cli.conftest import Home
 
 
@@ -56,3 +58,27 @@ def test_what_is_wrong_is_said(bare_home: Home, arguments: tuple[str, ...], said
     ended = bare_home.call("metrics", "decay", *arguments)
     assert (ended.code, ended.out) == (2, "")
     assert said in ended.err
+
+
+def test_figures_of_a_stored_run_and_runs_compared(home: Home) -> None:
+    with home.database() as database, database.write() as session:
+        problem_set, problems = store_problem_set(session, "Hand", 8)
+        model = store_model(session, "m", price=1.0)
+        ways = [[("A",)] * solved + [("W", "W")] * (8 - solved) for solved in (6, 2)]
+        one, other = (
+            store_run(session, problem_set, problems, model, found, protocol=Protocol(attempts=2)).id for found in ways
+        )
+    ended = home.call("metrics", "run", one, "--json")
+    assert ended.code == 0, ended.err
+    figures = {figure["slug"]: figure for figure in json.loads(ended.out)["figures"]}
+    assert figures["accuracy"]["values"][""]["estimate"] == 6 / 8
+    assert figures["median_iteration"]["values"][""]["estimate"] == 1
+    text = home.call("metrics", "run", one).out
+    assert "Final accuracy" in text
+    assert "75.0 %" in text
+    compared = json.loads(home.call("metrics", "compare", one, other, "--json").out)
+    assert compared["pairs"][0]["gained"] == 4
+    assert "+50.0 points" in home.call("metrics", "compare", one, other).out
+    assert home.call("metrics", "compare", one, one).code == 2
+    missing = home.call("metrics", "run", 999)
+    assert (missing.code, missing.err) == (2, "halflife: there is no run 999\n")

@@ -1,0 +1,142 @@
+"""From stored trajectories to figures and comparisons, on both databases."""
+
+import pytest
+
+from app.db.models import Attempt, Trajectory
+from app.db.queries.decay_counts import decay_counts
+from app.db.queries.outcomes import PairedRun, paired_run, run_outcomes
+from app.db.session import Database
+from app.domain.errors import InputError, NotFoundError
+from app.domain.protocol.policy import Disclosure, Protocol
+from app.web.measures import comparison_document, comparison_text, left_out, measures_document, measures_text
+from tests.fixtures.example_data import store_model, store_problem_set, store_run
+
+WAYS = [
+    ("A",),
+    ("W", "A"),
+    ("N", "C", "A"),
+    ("W", "W", "W"),
+    ("R", "T", "M"),
+    ("W", "budget"),
+    ("W", "W", "cancelled"),
+    ("W", "visible"),
+    ("infrastructure",),
+    ("running",),
+]
+
+
+def test_outcomes_of_a_run_made_by_hand(database: Database) -> None:
+    with database.write() as session:
+        problem_set, problems = store_problem_set(session, "Hand", len(WAYS))
+        model = store_model(session, "m", price=1.0)
+        run = store_run(session, problem_set, problems, model, WAYS, protocol=Protocol(attempts=3))
+        # The last attempt of the fourth repeats its first; its second is behind a re-judged end, as surplus is.
+        fourth = session.query(Trajectory).filter_by(run_id=run.id, position=3).one()
+        attempts = session.query(Attempt).filter_by(trajectory_id=fourth.id).order_by(Attempt.attempt_index).all()
+        attempts[2].repeats_attempt = 0
+        second = session.query(Trajectory).filter_by(run_id=run.id, position=6).one()
+        second.attempts_judged = 1
+        run_id, spent = run.id, run.tokens_spent
+        surplus = session.query(Attempt).filter_by(trajectory_id=second.id, attempt_index=1).one()
+        spent -= (surplus.prompt_tokens or 0) + (surplus.completion_tokens or 0)
+    with database.read() as session:
+        found, counts = run_outcomes(session, run_id), decay_counts(session, run_id)
+    # In the order of problems; the two without a verdict are not there.
+    assert found.solved_at.tolist() == [0, 1, 2, -1, -1, -1, -1, -1]
+    assert found.judged.tolist() == [1, 2, 3, 3, 3, 1, 1, 1]
+    assert found.finished.tolist() == [True] * 5 + [False, False, True]
+    assert (found.units, found.simple) == (8, True)
+    assert found.trajectory.tolist() == [0, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4, 5, 6, 7]
+    assert float(found.tokens.sum()) == spent
+    assert found.repeats.tolist().index(True) == 8
+    # What the hazard is of agrees with the counts of the page.
+    assert found.solved_by_attempt().tolist() == list(counts.solved)
+    document = measures_document(found, left_out(counts))
+    flows = {(one["from"], one["to"]): one["count"] for one in document["verdict_flow"]}
+    assert flows == {
+        ("WA", "AC"): 1, ("no_code", "CE"): 1, ("CE", "AC"): 1, ("WA", "WA"): 2, ("RE", "TLE"): 1, ("TLE", "MLE"): 1,
+    }  # fmt: skip
+    values = {figure["slug"]: figure["values"] for figure in document["figures"]}
+    assert values["e0"][""]["estimate"] == 1 / 8
+    # At risk 8, then 8 − 1 solved − 2 cut short = 5 (the one that stopped on visible tests stays unsolved), then 4:
+    # U = 7/8 · 4/5 · 3/4 = 0.525.
+    assert values["isr"]["3"]["estimate"] == pytest.approx(0.475)
+    last = document["solved_within"][2]
+    assert (last["all_failed"], last["all_excluded"], last["censored"]) == (3 / 8, 3 / 6, 2)
+    # Seven debugging attempts; one repeats.
+    assert values["repeats"][""]["estimate"] == pytest.approx(1 / 7)
+    assert document["left_out"]["excluded"] == 1
+    assert document["left_out"]["visible_only"] == 1
+    text = measures_text(document)
+    assert "ISR@k, solved within k attempts, 3" in text
+    assert "1 excluded, 2 cut short, 1 visible only, 1 waiting" in text
+    assert "Unequal difficulty" in text
+
+
+def test_a_run_without_a_verdict(database: Database) -> None:
+    with database.write() as session:
+        problem_set, problems = store_problem_set(session, "Hand", 2)
+        run_id = store_run(session, problem_set, problems, store_model(session, "m"), [("running",)] * 2).id
+    with database.read() as session:
+        found, counts = run_outcomes(session, run_id), decay_counts(session, run_id)
+        with pytest.raises(NotFoundError, match="no run 999"):
+            run_outcomes(session, 999)
+    document = measures_document(found, left_out(counts))
+    assert {value["status"] for figure in document["figures"] for value in figure["values"].values()} == {"undefined"}
+    assert "undefined: nothing to measure" in measures_text(document)
+
+
+@pytest.fixture
+def runs(database: Database) -> tuple[Database, list[int]]:
+    """30 problems: 25, 10 and 24 solved. The third has other feedback, and one problem was cut short."""
+    with database.write() as session:
+        problem_set, problems = store_problem_set(session, "Hand", 30)
+        model = store_model(session, "m")
+        missed = ("W", "W")
+        first = [("A",)] * 25 + [missed] * 5
+        second = [("A",)] * 10 + [missed] * 20
+        third = [("A",)] * 24 + [("W", "budget")] + [missed] * 5
+        protocol, other = Protocol(attempts=2), Protocol(attempts=2, disclosure=Disclosure.ALL)
+        stored = [
+            store_run(session, problem_set, problems, model, ways, protocol=chosen).id
+            for ways, chosen in ((first, protocol), (second, protocol), (third, other))
+        ]
+    return database, stored
+
+
+def pairs_of(database: Database, run_ids: list[int]) -> list[PairedRun]:
+    with database.read() as session:
+        return [paired_run(session, run_id) for run_id in run_ids]
+
+
+def test_runs_are_compared_problem_by_problem(runs: tuple[Database, list[int]]) -> None:
+    database, ids = runs
+    document = comparison_document(pairs_of(database, ids))
+    # The problem that the third run did not end on is left out of all: 24, 10 and 24 of 29.
+    assert (document["problems"], document["left_out"]) == (29, 1)
+    assert [run["solved"] for run in document["runs"]] == [24, 10, 24]
+    assert [run["tie_group"] for run in document["runs"]] == [0, 1, 0]
+    first = document["pairs"][0]
+    assert (first["both"], first["gained"], first["lost"], first["neither"]) == (10, 14, 0, 5)
+    assert first["difference"] == pytest.approx(14 / 29)
+    # 14 heads of 14: 2·2^-14, less 2^-14; three tests.
+    assert first["p_exact"] == pytest.approx(2 / 2**14)
+    assert first["p_holm"] == pytest.approx(3 / 2**14)
+    assert document["pairs"][1]["difference"] == 0
+    assert document["pairs"][1]["smallest_difference"] is None
+    assert document["differences"] == [
+        {"run": ids[2], "condition": "disclosure", "value": "first failing case of all",
+         "first": "first failing visible case"}
+    ]  # fmt: skip
+    text = comparison_text(document)
+    assert f"not comparable: run {ids[2]}, feedback first failing case of all, not first failing visible case" in text
+    assert f"run {ids[0]} − run {ids[1]}: +48.3 points" in text
+
+
+def test_only_the_same_problems_are_compared(runs: tuple[Database, list[int]]) -> None:
+    database, ids = runs
+    with database.write() as session:
+        problem_set, problems = store_problem_set(session, "Other", 2)
+        other = store_run(session, problem_set, problems, store_model(session, "other"), [("A",), ("W",)]).id
+    with pytest.raises(InputError, match="different problem sets"):
+        comparison_document(pairs_of(database, [ids[0], other]))

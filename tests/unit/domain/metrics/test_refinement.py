@@ -1,0 +1,95 @@
+"""From one attempt to the next, on two or three trajectories counted by hand."""
+
+import pytest
+
+from app.domain.metrics.intervals import Estimate, EstimateStatus, Resamples
+from app.domain.metrics.outcomes import Outcomes
+from app.domain.metrics.refinement import (
+    change_share,
+    fix_rate,
+    flow,
+    hidden_failure_share,
+    repeat_share,
+    solved_per_1000_tokens,
+    solved_per_cost,
+)
+from app.domain.verdicts import Verdict
+from tests.fixtures.outcomes import SOLVED, Try, Way, changed, outcomes_of
+
+TRAJECTORIES = [
+    # T: 4, 6, 3, 10.
+    Way([Try("WA", 4), Try("WA", 6, visible=True), Try("TLE", 3, executed=4), SOLVED]),
+    # T: 0, 0, 5, 5; never solved, ends wrong.
+    Way([Try("CE", 0), Try("no_code", 0), Try("WA", 5), Try("WA", 5, repeats=True)]),
+    # Solved at once.
+    Way([SOLVED]),
+]
+"""Pairs: WA→WA up, WA→TLE down, TLE→AC up; CE→no_code same, no_code→WA up, WA→WA same."""
+
+
+@pytest.fixture
+def run() -> Outcomes:
+    return outcomes_of(TRAJECTORIES, attempts=4)
+
+
+def estimate(found: Estimate) -> float | None:
+    return found.estimate
+
+
+def test_flow(run: Outcomes) -> None:
+    found = flow(run)
+    wa, tle, ac, ce, none = Verdict.WA, Verdict.TLE, Verdict.AC, Verdict.CE, Verdict.NO_CODE
+    assert found.matrix == {(wa, wa): 2, (wa, tle): 1, (tle, ac): 1, (ce, none): 1, (none, wa): 1}
+    assert found.fixed == {wa: 1, tle: 1, none: 1}
+    # The timeout was recorded up to its fourth case.
+    assert found.stopped_short == 1
+
+
+def test_fix_rates(run: Outcomes) -> None:
+    draws = Resamples(run.units)
+    # Six pairs, three fixes; of the three pairs that start at WA one.
+    assert estimate(fix_rate(run, draws)) == 3 / 6
+    assert estimate(fix_rate(run, draws, Verdict.WA)) == 1 / 3
+    assert estimate(fix_rate(run, draws, Verdict.CE)) == 0
+    # The second trajectory ends at an error: a seventh occurrence, the fourth at WA, if the last is one.
+    assert estimate(fix_rate(run, draws, count_last=True)) == 3 / 7
+    assert estimate(fix_rate(run, draws, Verdict.WA, count_last=True)) == 1 / 4
+    missing = fix_rate(run, draws, Verdict.MLE)
+    assert (missing.estimate, missing.status) == (None, EstimateStatus.UNDEFINED)
+
+
+def test_shares_of_debugging_attempts(run: Outcomes) -> None:
+    draws = Resamples(run.units)
+    assert [estimate(change_share(run, draws, sign)) for sign in (1, 0, -1)] == [3 / 6, 2 / 6, 1 / 6]
+    assert estimate(repeat_share(run, draws)) == 1 / 6
+
+
+def test_hidden_failures(run: Outcomes) -> None:
+    # Three attempts pass the visible cases: one wrong, two right.
+    assert estimate(hidden_failure_share(run, Resamples(run.units))) == pytest.approx(1 / 3)
+
+
+def test_efficiency(run: Outcomes) -> None:
+    draws = Resamples(run.units)
+    # Two solved by nine attempts of 500 tokens and 0.25 each.
+    assert estimate(solved_per_1000_tokens(run, draws)) == pytest.approx(2 / 4.5)
+    assert estimate(solved_per_cost(run, draws)) == pytest.approx(2 / 2.25)
+    unknown = outcomes_of([*TRAJECTORIES, Way([changed(SOLVED, tokens=None, cost=None)])], attempts=4)
+    for found in (solved_per_1000_tokens(unknown, draws), solved_per_cost(unknown, draws)):
+        assert (found.estimate, found.status) == (None, EstimateStatus.UNKNOWN)
+    free = outcomes_of([Way([changed(SOLVED, cost=0.0)])], attempts=4)
+    assert solved_per_cost(free, Resamples(1)).status is EstimateStatus.UNDEFINED
+
+
+def test_samples_are_averaged_within_the_problem() -> None:
+    # Problem 0: two samples, one solved at once by 500 tokens, one not by 1,000. Problem 1: one sample, solved by 500.
+    run = outcomes_of(
+        [
+            Way([SOLVED], problem=0),
+            Way([Try("WA", 1), Try("WA", 2)], problem=0),
+            Way([SOLVED], problem=1),
+        ],
+        attempts=2,
+    )
+    # (0.5 + 1) solved by (750 + 500) tokens.
+    assert estimate(solved_per_1000_tokens(run, Resamples(2))) == pytest.approx(1.5 / 1.25)
