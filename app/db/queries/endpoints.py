@@ -1,14 +1,18 @@
 """Models as the pages list them. The encrypted key is never loaded, only its hint."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import Select, and_, func, or_, select
 from sqlalchemy.orm import Session
 
 from app.db.models import ModelEndpoint, ModelTest, Run
-from app.domain.errors import NotFoundError
+from app.domain.errors import InputError, NotFoundError
 from app.domain.ports import Sampling
+
+PAGE = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +40,43 @@ class EndpointRow:
     test: ModelTest | None
 
 
-def list_endpoints(session: Session, *, only: int | None = None) -> list[EndpointRow]:
-    """Every model, those in use first and then by name, with how many runs use it; `only` the one of this id."""
+@dataclass(frozen=True, slots=True)
+class EndpointPage:
+    """Up to fifty models; `next_after` continues behind them, None at the end."""
+
+    rows: tuple[EndpointRow, ...]
+    next_after: int | None
+
+
+def list_endpoints(session: Session, after: int | None = None) -> EndpointPage:
+    """Models behind `after` (an id), those in use first and then by name, with how many runs use each.
+
+    Raises InputError where there is no model `after`.
+    """
+    archived = ModelEndpoint.archived_at.is_not(None)
+    query = _endpoints().order_by(archived, ModelEndpoint.name).limit(PAGE + 1)
+    if after is not None:
+        last = session.execute(select(archived, ModelEndpoint.name).where(ModelEndpoint.id == after)).one_or_none()
+        if last is None:
+            raise InputError(f"after: there is no model {after}")
+        behind = ModelEndpoint.name > last[1]
+        query = query.where(and_(archived, behind) if last[0] else or_(archived, behind))
+    found = tuple(_rows(session, query))
+    return EndpointPage(found[:PAGE], found[PAGE - 1].id if len(found) > PAGE else None)
+
+
+def endpoint_row(session: Session, endpoint_id: int) -> EndpointRow:
+    """One model.
+
+    Raises NotFoundError.
+    """
+    found = next(_rows(session, _endpoints().where(ModelEndpoint.id == endpoint_id)), None)
+    if found is None:
+        raise NotFoundError(f"there is no model {endpoint_id}")
+    return found
+
+
+def _endpoints() -> Select[*tuple[Any, ...]]:
     runs = select(func.count()).where(Run.endpoint_id == ModelEndpoint.id).correlate(ModelEndpoint).scalar_subquery()
     latest = (
         select(func.max(ModelTest.id))
@@ -45,15 +84,14 @@ def list_endpoints(session: Session, *, only: int | None = None) -> list[Endpoin
         .correlate(ModelEndpoint)
         .scalar_subquery()
     )
-    query = (
-        select(ModelEndpoint, ModelEndpoint.api_key.is_not(None), runs, ModelTest)
-        .outerjoin(ModelTest, ModelTest.id == latest)
-        .order_by(ModelEndpoint.archived_at.is_not(None), ModelEndpoint.name)
+    return select(ModelEndpoint, ModelEndpoint.api_key.is_not(None), runs, ModelTest).outerjoin(
+        ModelTest, ModelTest.id == latest
     )
-    if only is not None:
-        query = query.where(ModelEndpoint.id == only)
-    return [
-        EndpointRow(
+
+
+def _rows(session: Session, query: Select[*tuple[Any, ...]]) -> Iterator[EndpointRow]:
+    for endpoint, has_key, runs, test in session.execute(query):
+        yield EndpointRow(
             id=endpoint.id,
             name=endpoint.name,
             kind=endpoint.kind,
@@ -68,19 +106,6 @@ def list_endpoints(session: Session, *, only: int | None = None) -> list[Endpoin
             key_hint=endpoint.key_hint,
             created_at=endpoint.created_at,
             archived_at=endpoint.archived_at,
-            runs=count,
+            runs=runs,
             test=test,
         )
-        for endpoint, has_key, count, test in session.execute(query)
-    ]
-
-
-def endpoint_row(session: Session, endpoint_id: int) -> EndpointRow:
-    """One model.
-
-    Raises NotFoundError.
-    """
-    found = list_endpoints(session, only=endpoint_id)
-    if not found:
-        raise NotFoundError(f"there is no model {endpoint_id}")
-    return found[0]

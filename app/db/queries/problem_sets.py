@@ -2,24 +2,31 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import groupby
 
-from sqlalchemy import ColumnElement, exists, func, or_, select
+from sqlalchemy import ColumnElement, and_, exists, func, or_, select
 from sqlalchemy.orm import InstrumentedAttribute, Session, undefer
 
 from app.db.models import BuggyProgramRow, ProblemImport, ProblemRow, ProblemSetRow
-from app.domain.errors import NotFoundError
+from app.domain.errors import InputError, NotFoundError
 from app.domain.problems import BuggyProgram, Problem
 
 PAGE = 100
 
 
 @dataclass(frozen=True, slots=True)
-class ProblemSetFamily:
-    """A problem set by name with its versions, newest first."""
+class VersionLine:
+    """One version of a problem set; `older` where there is a newer one of its name."""
 
-    name: str
-    versions: tuple[ProblemSetRow, ...]
+    version: ProblemSetRow
+    older: bool
+
+
+@dataclass(frozen=True, slots=True)
+class VersionPage:
+    """Up to a hundred versions; `next_after` continues behind them, None at the end."""
+
+    rows: tuple[VersionLine, ...]
+    next_after: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +84,26 @@ class ProblemDetail:
     buggy_programs: tuple[BuggyProgram, ...]
 
 
-def list_problem_sets(session: Session) -> list[ProblemSetFamily]:
-    """Every set by name, with its versions."""
-    rows = session.scalars(select(ProblemSetRow).order_by(ProblemSetRow.name, ProblemSetRow.version.desc()))
-    return [ProblemSetFamily(name, tuple(versions)) for name, versions in groupby(rows, key=lambda row: row.name)]
+def list_problem_sets(session: Session, after: int | None = None) -> VersionPage:
+    """Versions of problem sets behind `after` (an id), by name, and newest first within one.
+
+    Raises InputError where there is no problem set `after`.
+    """
+    query = select(ProblemSetRow).order_by(ProblemSetRow.name, ProblemSetRow.version.desc()).limit(PAGE + 1)
+    above = None
+    if after is not None:
+        last = session.get(ProblemSetRow, after)
+        if last is None:
+            raise InputError(f"after: there is no problem set {after}")
+        above = last.name
+        older = and_(ProblemSetRow.name == above, ProblemSetRow.version < last.version)
+        query = query.where(or_(ProblemSetRow.name > above, older))
+    found = session.scalars(query).all()
+    lines = []
+    for row in found[:PAGE]:
+        lines.append(VersionLine(row, older=row.name == above))
+        above = row.name
+    return VersionPage(tuple(lines), found[PAGE - 1].id if len(found) > PAGE else None)
 
 
 def problem_set(session: Session, problem_set_id: int) -> ProblemSetRow:

@@ -1,9 +1,9 @@
 """Models over the API. A key goes in and never comes out."""
 
 from datetime import datetime
-from typing import Self
+from typing import Annotated, Self
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field, SecretStr
 
 from app.db.base import LARGEST_ID
@@ -118,6 +118,13 @@ class ModelOut(BaseModel):
         )
 
 
+class ModelListOut(BaseModel):
+    """Up to fifty models. Pass `next_after` as `after` for those behind them."""
+
+    models: list[ModelOut]
+    next_after: int | None
+
+
 class CreatedOut(BaseModel):
     """The id of what was added."""
 
@@ -125,10 +132,11 @@ class CreatedOut(BaseModel):
 
 
 @router.get("")
-def list_models(state: State) -> list[ModelOut]:
-    """Every model by name."""
+def list_models(state: State, after: Annotated[int | None, Query(ge=1, le=LARGEST_ID)] = None) -> ModelListOut:
+    """Models by name, archived ones last."""
     with state.db.read() as session:
-        return [ModelOut.of(row) for row in list_endpoints(session)]
+        page = list_endpoints(session, after)
+    return ModelListOut(models=[ModelOut.of(row) for row in page.rows], next_after=page.next_after)
 
 
 @router.post("", status_code=201)

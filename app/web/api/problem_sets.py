@@ -41,6 +41,13 @@ class ProblemSetOut(BaseModel):
         )
 
 
+class ProblemSetListOut(BaseModel):
+    """Up to a hundred versions. Pass `next_after` as `after` for those behind them."""
+
+    problem_sets: list[ProblemSetOut]
+    next_after: int | None
+
+
 class ProblemLineOut(BaseModel):
     """One problem. `cases` null: its tests are code."""
 
@@ -60,11 +67,15 @@ class ProblemSetDetailOut(ProblemSetOut):
 
 
 @router.get("")
-def list_problem_sets(state: State) -> list[ProblemSetOut]:
-    """Every version of every set."""
+def list_problem_sets(
+    state: State, after: Annotated[int | None, Query(ge=1, le=LARGEST_ID)] = None
+) -> ProblemSetListOut:
+    """Versions of problem sets by name, newest first within one."""
     with state.db.read() as session:
-        families = queries.list_problem_sets(session)
-    return [ProblemSetOut.of(row) for family in families for row in family.versions]
+        page = queries.list_problem_sets(session, after)
+    return ProblemSetListOut(
+        problem_sets=[ProblemSetOut.of(line.version) for line in page.rows], next_after=page.next_after
+    )
 
 
 @router.get("/{problem_set_id}")

@@ -2,9 +2,10 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Form, Request, Response
+from fastapi import APIRouter, Form, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
+from app.db.base import LARGEST_ID
 from app.db.queries.endpoints import EndpointRow, endpoint_row, list_endpoints
 from app.domain.errors import ConflictError, InputError
 from app.domain.work import WorkerKind
@@ -25,9 +26,11 @@ router = APIRouter(prefix="/models")
 
 
 @router.get("")
-def list_models(request: Request, state: State) -> Response:
-    """Every model, and the empty form."""
-    return _list_page(request, state, EndpointForm(), FieldErrors())
+def list_models(
+    request: Request, state: State, after: Annotated[int | None, Query(ge=1, le=LARGEST_ID)] = None
+) -> Response:
+    """The models, fifty a page, and the empty form."""
+    return _list_page(request, state, EndpointForm(), FieldErrors(), after=after)
 
 
 @router.post("")
@@ -107,13 +110,18 @@ def delete_model(state: State, model_id: RowId) -> Response:
 
 
 def _list_page(
-    request: Request, state: AppState, form: EndpointForm, errors: FieldErrors, status_code: int = 200
+    request: Request,
+    state: AppState,
+    form: EndpointForm,
+    errors: FieldErrors,
+    status_code: int = 200,
+    after: int | None = None,
 ) -> Response:
     with state.db.read() as session:
-        models = list_endpoints(session)
+        page = list_endpoints(session, after)
     # The key is write-only: it is typed again rather than sent back in a page.
     shown = form.model_copy(update={"api_key": ""})
-    context = {"models": models, "form": shown, "errors": errors.messages}
+    context = {"page": page, "first_page": after is None, "form": shown, "errors": errors.messages}
     return render(request, "pages/models.html", context, status_code=status_code)
 
 

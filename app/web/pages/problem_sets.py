@@ -17,10 +17,16 @@ SIGNATURE, REFERENCE = "signature", "reference"
 
 
 @router.get("")
-def list_sets(request: Request, state: State) -> Response:
-    """Every problem set, and imports that brought none yet."""
+def list_sets(
+    request: Request, state: State, after: Annotated[int | None, Query(ge=1, le=LARGEST_ID)] = None
+) -> Response:
+    """Problem sets, a hundred versions a page, and imports that brought none yet."""
     with state.db.read() as session:
-        context = {"families": queries.list_problem_sets(session), "imports": queries.latest_imports(session)}
+        context = {
+            "page": queries.list_problem_sets(session, after),
+            "first_page": after is None,
+            "imports": queries.latest_imports(session),
+        }
     return render(request, "pages/problem_sets.html", context)
 
 

@@ -122,7 +122,7 @@ def test_the_installations_own_network_is_closed_to_models(team: Team) -> None:
 def test_runs_outlive_their_workers(team: Team, model_server: str) -> None:
     problem_set = team.starter()
     problems = team.get(f"/api/problem-sets/{problem_set}")["problems"]
-    (search,) = (model["id"] for model in team.get("/api/models") if model["kind"] == "repair-search")
+    (search,) = (model["id"] for model in team.get("/api/models")["models"] if model["kind"] == "repair-search")
     slow = team.post("/api/models", {"name": "slow", "base_url": model_server, "model": "know-nothing"})["id"]
 
     team.compose("up", "--detach", "--no-build", "--no-recreate", *team.scaled(generate=2, execute=2, slot=3))

@@ -1,7 +1,10 @@
 """The JSON API."""
 
+import re
+
 import pytest
 
+from tests.fixtures.example_data import EPOCH, store_model, store_problem_set
 from tests.integration.web.conftest import Site, Workshop
 
 
@@ -24,11 +27,41 @@ def test_lists(site: Site) -> None:
         "person",
         "paused: the model refused the key: 401 Unauthorized",
     )
-    names = {row["name"] for row in site.client.get("/api/problem-sets").json()}
-    assert names == {"HumanEval"}
+    sets = site.client.get("/api/problem-sets").json()
+    assert [(row["name"], row["version"]) for row in sets["problem_sets"]] == [("HumanEval", 2), ("HumanEval", 1)]
+    assert sets["next_after"] is None
     detail = site.client.get(f"/api/problem-sets/{site.example.problem_set}").json()
     assert (len(detail["items"]), detail["next_after"]) == (100, 99)
     assert detail["items"][1]["cases"] is None
+
+
+def test_models_and_problem_sets_are_paged_in_their_order(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.db.queries.endpoints.PAGE", 2)
+    monkeypatch.setattr("app.db.queries.problem_sets.PAGE", 2)
+    with workshop.database.write() as session:
+        for name in ("b", "a", "d", "c"):
+            store_model(session, name).archived_at = EPOCH if name in "ac" else None
+        for name, version in (("Small", 2), ("Tiny", 1), ("Small", 3), ("Able", 1)):
+            store_problem_set(session, name, 1, version=version)
+
+    def pages(path: str, label: str) -> list[list[tuple[str, int]]]:
+        found, after = [], ""
+        while after is not None:
+            page = workshop.client.get(f"/api/{path}{after and f'?after={after}'}").json()
+            shown = workshop.client.get(f"/{path}{after and f'?after={after}'}").text
+            rows = page[path.replace("-", "_")]
+            assert re.findall(rf'<td><a href="/{path}/(\d+)">', shown) == [str(row["id"]) for row in rows]
+            found.append([row[label] for row in rows])
+            after = page["next_after"]
+        return found
+
+    # Those put away come last.
+    assert pages("models", "name") == [["b", "d"], ["priced", "repair-search"], ["a", "c"]]
+    assert pages("problem-sets", "version") == [[1, 3], [2, 1], [1]]  # of Able, Small, Small, Small and Tiny
+    assert workshop.client.get("/problem-sets?after=4").text.count(">older<") == 2
+    for path in ("models", "problem-sets"):
+        answer = workshop.client.get(f"/api/{path}?after=999")
+        assert (answer.status_code, "there is no" in answer.json()["error"]) == (400, True)
 
 
 def test_a_model_goes_in_and_its_key_never_comes_out(workshop: Workshop) -> None:
@@ -37,7 +70,7 @@ def test_a_model_goes_in_and_its_key_never_comes_out(workshop: Workshop) -> None
     assert created.status_code == 201
     listed = workshop.client.get("/api/models")
     assert "0123456789ab" not in listed.text
-    (model,) = [row for row in listed.json() if row["id"] == created.json()["id"]]
+    (model,) = [row for row in listed.json()["models"] if row["id"] == created.json()["id"]]
     assert (model["key_hint"], model["price_input"]) == ("cdef", None)
     assert workshop.client.post("/api/models", json=body).status_code == 409
 

@@ -272,7 +272,7 @@ def test_a_token_from_its_page_opens_the_api(team: TestClient, database: Databas
     assert token[0] not in team.get("/tokens").text
     team.cookies.clear()
     bearer = {"Authorization": f"Bearer {token[0]}"}
-    assert team.get("/api/models", headers=bearer).json() == []
+    assert team.get("/api/models", headers=bearer).json() == {"models": [], "next_after": None}
     new = {"name": "m", "base_url": "https://8.8.8.8/v1", "model": "m"}
     assert team.post("/api/models", json=new, headers=bearer).status_code == 201
     assert team.get("/metrics", headers=bearer).status_code == 200
