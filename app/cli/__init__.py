@@ -9,7 +9,7 @@ import sys
 
 import typer
 
-from app.cli import doctor, exports, judge, metrics, models, problems, runs, serve, setting_up, share, tokens
+from app.cli import doctor, exports, judge, metrics, models, problems, runs, score, serve, setting_up, share, tokens
 from app.domain.errors import HalflifeError, InfrastructureError
 
 app = typer.Typer(
@@ -24,6 +24,7 @@ app.command("migrate")(setting_up.migrate)
 app.command("prepare")(setting_up.prepare)
 app.command("doctor")(doctor.doctor)
 app.command("judge")(judge.judge)
+app.command("score")(score.score)
 app.add_typer(problems.app, name="problems")
 app.add_typer(models.app, name="models")
 runs.app.command("export")(exports.export)

@@ -2,13 +2,16 @@
 
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from sqlalchemy import ColumnElement, select
+from sqlalchemy.orm import undefer
 
 from app.cli.installation import Installation
-from app.db.models import ModelEndpoint, ProblemSetRow
+from app.db.models import BuggyProgramRow, ModelEndpoint, ProblemRow, ProblemSetRow
 from app.domain.errors import InputError, NotFoundError
+from app.domain.problems import BuggyProgram, Problem
 from app.domain.programs import Program
 
 SHORTEST_HASH = 8
@@ -54,6 +57,40 @@ def endpoint_id(opened: Installation, name: str) -> int:
     if found is None:
         raise NotFoundError(f"there is no model {name!r}; there are: {', '.join(sorted(known)) or 'none'}")
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenItem:
+    """A buggy program of a set, with its problem."""
+
+    problem: Problem
+    tests_hash: str
+    buggy: BuggyProgram
+
+
+def chosen_item(opened: Installation, problems: str, text: str) -> ChosenItem:
+    """The buggy program that PROBLEM/KEY names; KEY alone where no other has it, PROBLEM alone where it has one.
+
+    Raises NotFoundError, InputError where several are meant.
+    """
+    chosen = problem_set_id(opened, problems)
+    with opened.db.read() as session:
+        rows = session.execute(
+            select(BuggyProgramRow.id, ProblemRow.id, ProblemRow.key, BuggyProgramRow.key)
+            .join(ProblemRow, ProblemRow.id == BuggyProgramRow.problem_id)
+            .where(ProblemRow.problem_set_id == chosen)
+            .order_by(ProblemRow.position, BuggyProgramRow.id)
+        ).all()
+        whole = [row for row in rows if text == f"{row[2]}/{row[3]}"]
+        found = whole or [row for row in rows if text in (row[2], row[3])]
+        if not found:
+            some = ", ".join(f"{problem}/{key}" for _, _, problem, key in rows[:3]) or "none"
+            raise NotFoundError(f"{problems} has no buggy program {text!r}; there are {len(rows)}: {some} …")
+        if len(found) > 1:
+            raise InputError(f"{text!r} may mean {found[0][2]}/{found[0][3]} or {found[1][2]}/{found[1][3]}: say which")
+        buggy = session.get_one(BuggyProgramRow, found[0][0], options=[undefer(BuggyProgramRow.definition)])
+        problem = session.get_one(ProblemRow, found[0][1], options=[undefer(ProblemRow.definition)])
+        return ChosenItem(problem.definition, problem.tests_hash, buggy.definition)
 
 
 def program_at(place: str, language: str) -> Program:

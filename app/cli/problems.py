@@ -10,7 +10,7 @@ from sqlalchemy import select
 
 from app.cli.installation import JsonFlag, emit, installation, note, sandbox_of
 from app.datasets.humaneval import humaneval_package
-from app.datasets.registry import FORMATS, read_problem_set
+from app.datasets.registry import KNOWN, TESTED_APART, read_problem_set
 from app.datasets.starter import starter_set
 from app.db.models import ProblemSetRow
 from app.domain.errors import InputError
@@ -30,13 +30,16 @@ class Builtin(StrEnum):
 @app.command("import")
 def import_(
     path: Annotated[Path | None, typer.Argument(help="The file; leave out with --builtin.")] = None,
-    format: Annotated[str | None, typer.Option(help=f"One of: {', '.join(sorted(FORMATS))}.")] = None,
+    format: Annotated[str | None, typer.Option(help=f"One of: {', '.join(KNOWN)}.")] = None,
     name: Annotated[str | None, typer.Option(help="Name of the set; the file's own name when left out.")] = None,
+    tests: Annotated[
+        Path | None, typer.Option(help=f"The file of tests, for {', '.join(TESTED_APART)}, whose own file has none.")
+    ] = None,
     builtin: Annotated[Builtin | None, typer.Option(help="A set from an installed package.")] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Read a problem set, try every reference and buggy program in the sandbox, and store what is sound."""
-    problem_set = _read(path, format, name, builtin)
+    problem_set = _read(path, format, name, builtin, tests)
     with installation() as opened, sandbox_of(opened.settings) as sandbox:
         report = import_problem_set(
             opened.db,
@@ -70,20 +73,29 @@ def list_(as_json: JsonFlag = False) -> None:
     emit(documents, as_json, text or "No problem sets yet: import one with `halflife problems import`.")
 
 
-def _read(path: Path | None, format: str | None, name: str | None, builtin: Builtin | None) -> ProblemSet:
+def _read(
+    path: Path | None, format: str | None, name: str | None, builtin: Builtin | None, tests: Path | None
+) -> ProblemSet:
     if (path is None) == (builtin is None):
         raise InputError("give either a file or --builtin")
+    if builtin is not None and tests is not None:
+        raise InputError("--tests: a built-in set has its own")
     if builtin is Builtin.STARTER:
         return starter_set() if name is None else replace(starter_set(), name=name)
     if path is None:
         return read_problem_set(humaneval_package(), format="humaneval", name=name or "humaneval")
     if format is None:
-        raise InputError(f"--format: say which format the file has, one of {', '.join(sorted(FORMATS))}")
+        raise InputError(f"--format: say which format the file has, one of {', '.join(KNOWN)}")
+    apart = None if tests is None else _content(tests)
+    name = name or path.name.split(".")[0].lower()
+    return read_problem_set(_content(path), format=format, name=name, tests=apart)
+
+
+def _content(path: Path) -> bytes:
     try:
-        data = path.read_bytes()
+        return path.read_bytes()
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from error
-    return read_problem_set(data, format=format, name=name or path.name.split(".")[0].lower())
 
 
 def _progress(done: int, total: int) -> None:

@@ -54,14 +54,8 @@ def _problem(record: Record) -> tuple[Problem, str | None]:
     statement = record.filled("problem_description")
     starter = record.filled("starter_code").rstrip()
     reference = record.filled("completion")
-    entry_point, parameters = _entry_point(record, starter)
-    prelude = record.filled("prompt")
-    python_module(record, prelude, "prompt")
     python_module(record, reference, "completion")
-    tests, obstacle = _tests(record, entry_point, parameters, prelude)
-    if isinstance(tests, CaseTests):
-        shown = set(_examples(statement, parameters))
-        tests = replace(tests, cases=tuple(replace(case, visible=case.arguments in shown) for case in tests.cases))
+    entry_point, tests, obstacle = judged_by(record, statement, starter)
     problem = Problem(
         key=key,
         title=key,
@@ -74,6 +68,21 @@ def _problem(record: Record) -> tuple[Problem, str | None]:
         limits=SLOW.get(key, LIMITS),
     )
     return problem, f"tests kept as code, because of {obstacle}" if obstacle else None
+
+
+def judged_by(record: Record, statement: str, starter: str) -> tuple[str, CaseTests | AssertTests, str | None]:
+    """Entry point and tests of a record with `entry_point`, `prompt` and `test`, and what kept these from being cases.
+
+    Cases that are examples of the statement are visible. `starter` is the code that a solution begins with.
+    """
+    entry_point, parameters = _entry_point(record, starter)
+    prelude = record.filled("prompt")
+    python_module(record, prelude, "prompt")
+    tests, obstacle = _tests(record, entry_point, parameters, prelude)
+    if isinstance(tests, CaseTests):
+        shown = set(_examples(statement, parameters))
+        tests = replace(tests, cases=tuple(replace(case, visible=case.arguments in shown) for case in tests.cases))
+    return entry_point, tests, obstacle
 
 
 def _entry_point(record: Record, starter: str) -> tuple[str, list[str]]:

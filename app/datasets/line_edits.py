@@ -1,23 +1,20 @@
-"""The line edits that turn one program into another. Pure."""
+"""The line edits that repair a program without touching its layout. Pure."""
 
 import ast
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from app.datasets.python_source import Unparsable, parse
-from app.domain.problems import Edit
 
 
-def line_edits(before: str, after: str) -> tuple[Edit, ...]:
-    """Edits of `before`, in order and without overlap, that give `after`; none where the two are equal.
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Lines `start`..`end` (1-based, half-open) of a source replaced by `replacement`, which carries no line ends."""
 
-    Lines end at newlines alone, as Python and editors count them, and replacements carry no line end.
-    """
-    old, new = before.split("\n"), after.split("\n")
-    return tuple(
-        Edit(start=first + 1, end=last + 1, replacement=tuple(new[new_first:new_last]))
-        for first, last, new_first, new_last in _changes(old, new)
-    )
+    start: int
+    end: int
+    replacement: tuple[str, ...]
 
 
 def repair_edits(buggy: str, correct: str) -> tuple[Edit, ...]:

@@ -4,15 +4,17 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from app.datasets import payload
-from app.datasets.line_edits import line_edits
+from app.datasets.line_edits import Edit, apply_edits
 from app.datasets.native_tests import CALLING_STYLES, TEST_FIELDS, read_tests
 from app.datasets.python_source import Unparsable, function, head, parse
 from app.datasets.records import JSON_NAMES, Record, parse_json
+from app.domain.bugs.taxonomy import normal_label
+from app.domain.edits.diff import EditType, LineEdit, apply_script, edit_script
 from app.domain.errors import FormatError
-from app.domain.problems import Bug, BuggyProgram, Edit, Limits, Problem, ProblemSet
+from app.domain.problems import Bug, BuggyProgram, Limits, Problem, ProblemSet
 from app.domain.programs import SOLUTION_PATH, Program
 
-DOCUMENT_FIELDS = ("licence", "source", "notes", "problems")
+DOCUMENT_FIELDS = ("licence", "source", "notes", "epsilon", "problems")
 PROBLEM_FIELDS = (
     "key",
     "title",
@@ -29,7 +31,7 @@ PROBLEM_FIELDS = (
 LIMIT_FIELDS = ("cpu_seconds", "memory_mb", "output_bytes")
 BUGGY_FIELDS = ("key", "source", "bugs")
 BUG_FIELDS = ("description", "odc_class", "odc_subclass", "edits")
-EDIT_FIELDS = ("start", "end", "replacement")
+EDIT_FIELDS = ("path", "start", "end", "replacement")
 
 _Keyed = TypeVar("_Keyed", Problem, BuggyProgram)
 
@@ -49,7 +51,8 @@ def problem_set(document: dict[str, Any], name: str) -> ProblemSet:
     """The problem set of a parsed document. Raises FormatError naming the problem's key."""
     record = Record(document)
     record.only(DOCUMENT_FIELDS)
-    problems = _unique(record, "problem", record.objects("problems"), _problem)
+    epsilon = record.index("epsilon", None)
+    problems = _unique(record, "problem", record.objects("problems"), lambda fields: _problem(fields, epsilon))
     if not problems:
         record.fail("field 'problems' holds no problem")
     return ProblemSet(
@@ -62,7 +65,7 @@ def problem_set(document: dict[str, Any], name: str) -> ProblemSet:
     )
 
 
-def _problem(fields: dict[str, Any]) -> Problem:
+def _problem(fields: dict[str, Any], epsilon: int | None) -> Problem:
     record = Record(fields, key=Record(fields).filled("key"))
     record.only(PROBLEM_FIELDS)
     language = record.string("language", "python")
@@ -92,7 +95,7 @@ def _problem(fields: dict[str, Any]) -> Problem:
             record,
             "buggy program",
             record.objects("buggy", []),
-            lambda buggy: _buggy_program(record, buggy, reference, language),
+            lambda buggy: _buggy_program(record, buggy, reference, language, epsilon),
         ),
     )
 
@@ -134,60 +137,61 @@ def _limits(record: Record) -> Limits:
     )
 
 
-def _buggy_program(problem: Record, fields: dict[str, Any], reference: Program, language: str) -> BuggyProgram:
+def _buggy_program(
+    problem: Record, fields: dict[str, Any], reference: Program, language: str, epsilon: int | None
+) -> BuggyProgram:
     key = Record(fields, key=problem.key, part="buggy program").filled("key")
     record = Record(fields, key=problem.key, part=f"buggy program {key!r}")
     record.only(BUGGY_FIELDS)
     program = _program(record, "source", language, several=len(reference.files) > 1)
-    if len(program.files) > 1 or program.files.keys() != reference.files.keys():
-        return _buggy_project(record, program, reference)
-    ((source, right),) = zip(program.files.values(), reference.files.values(), strict=True)
-    repair = line_edits(source, right)
-    if not repair:
-        record.fail("source is the same as the reference")
-    bugs = [_bug(record, bug, repair, source) for bug in record.objects("bugs")]
+    script = edit_script(program, reference)
+    if not script:
+        record.fail("source is the same as the reference, but for white space")
+    bugs = [_bug(record, bug, script, program) for bug in record.objects("bugs")]
     if not bugs:
         record.fail("field 'bugs' holds no bug")
     if any("edits" not in bug for bug in record.array("bugs")) and len(bugs) > 1:
         record.fail("with several bugs, each needs its edits")
-    return BuggyProgram(key, program, tuple(bugs))
+    bugs.sort(key=lambda bug: script.index(bug.edits[0]))
+    if tuple(edit for bug in bugs for edit in bug.edits) != script:
+        record.fail("the edits of its bugs are not its differences from the reference, each once")
+    return BuggyProgram(key, program, tuple(bugs), epsilon)
 
 
-def _buggy_project(record: Record, program: Program, reference: Program) -> BuggyProgram:
-    """A faulty variant of several files. Edits are lines of one file, so that its bugs are described and no more."""
-    if program.files == reference.files:
-        record.fail("source is the same as the reference")
-    bugs = []
-    for fields in record.objects("bugs"):
-        if "edits" in fields:
-            record.fail("a program of several files takes no edits")
-        bugs.append(_bug(record, fields, (), ""))
-    if not bugs:
-        record.fail("field 'bugs' holds no bug")
-    return BuggyProgram(record.filled("key"), program, tuple(bugs))
-
-
-def _bug(buggy: Record, fields: dict[str, Any], repair: tuple[Edit, ...], source: str) -> Bug:
+def _bug(buggy: Record, fields: dict[str, Any], script: tuple[LineEdit, ...], program: Program) -> Bug:
+    """A bug with its part of the script to the reference: all of it, or what its own edits bring about."""
     record = Record(fields, key=buggy.key, part=buggy.part)
     record.only(BUG_FIELDS)
-    edits = repair
+    edits = script
     if "edits" in fields:
-        edits = tuple(_edit(record, edit, source.count("\n") + 1) for edit in record.objects("edits"))
-    return Bug(
-        edits,
-        description=record.string("description", ""),
-        odc_class=record.string("odc_class", None),
-        odc_subclass=record.string("odc_subclass", None),
-    )
+        given = [_edit(record, edit, program) for edit in record.objects("edits")]
+        edits = tuple(entry for entry in script if any(_covers(path, edit, entry) for path, edit in given))
+        repaired = {
+            path: apply_edits(source, [edit for of, edit in given if of == path])
+            for path, source in program.files.items()
+        }
+        if not edits or edit_script(apply_script(program, edits), Program(repaired)):
+            record.fail("the edits of a bug do not bring its lines to what they are in the reference")
+    odc_class, odc_subclass = normal_label(record.string("odc_class", None), record.string("odc_subclass", None))
+    return Bug(edits, record.string("description", ""), odc_class, odc_subclass)
 
 
-def _edit(bug: Record, fields: dict[str, Any], lines: int) -> Edit:
+def _edit(bug: Record, fields: dict[str, Any], program: Program) -> tuple[str, Edit]:
+    """The file, and the edit of its lines."""
     record = Record(fields, key=bug.key, part=bug.part)
     record.only(EDIT_FIELDS)
-    start, end = record.integer("start"), record.integer("end")
+    path = record.string("path", next(iter(program.files)))
+    if path not in program.files or (len(program.files) > 1 and "path" not in fields):
+        record.fail(f"an edit needs the path of one of the program's files: {', '.join(program.files)}")
+    start, end, lines = record.integer("start"), record.integer("end"), program.files[path].count("\n") + 1
     if not start <= end <= lines + 1:
         record.fail(f"edit {start}..{end} is outside the program's {lines} lines")
-    return Edit(start, end, tuple(record.strings("replacement")))
+    return path, Edit(start, end, tuple(record.strings("replacement")))
+
+
+def _covers(path: str, edit: Edit, entry: LineEdit) -> bool:
+    last = edit.end if entry.type is EditType.ADD else edit.end - 1
+    return entry.path == path and edit.start <= entry.line <= last
 
 
 def _unique(

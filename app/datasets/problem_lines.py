@@ -19,6 +19,11 @@ class Publication:
     licence: str
     source: str
 
+    def terms(self, data: bytes) -> tuple[str, str]:
+        """Licence and source of this file; other sets in the same format have terms of their own."""
+        published = hashlib.sha256(payload.content(data)).hexdigest() == self.sha256
+        return (self.licence, self.source) if published else ("unknown", "")
+
 
 def read_lines(
     data: bytes,
@@ -29,7 +34,6 @@ def read_lines(
 ) -> ProblemSet:
     """Read a problem a line. `problem` gives it with what a person should know about it, None where that is nothing.
 
-    Only the file of `publication` gets its licence and source: other sets in the same format have terms of their own.
     Raises FormatError naming the line.
     """
     problems: list[Problem] = []
@@ -46,13 +50,13 @@ def read_lines(
         problems.append(read)
         if note:
             notes.append(f"{read.key}: {note}")
-    published = hashlib.sha256(payload.content(data)).hexdigest() == publication.sha256
+    licence, source = publication.terms(data)
     return ProblemSet(
         name=name,
         format=format,
         problems=tuple(problems),
-        licence=publication.licence if published else "unknown",
-        source=publication.source if published else "",
+        licence=licence,
+        source=source,
         notes=tuple(notes),
     )
 

@@ -23,6 +23,7 @@ from app.datasets.literals import Evaluator, NotConstant
 from app.datasets.python_source import Unparsable, function, parse, used_names
 from app.datasets.records import parse_json
 from app.domain.codec import encode
+from app.domain.edits.diff import edit_script
 from app.domain.errors import FormatError
 from app.domain.problems import Bug, BuggyProgram, Case, CaseTests, Comparison, Limits, Problem, ProblemSet
 from app.domain.programs import Program
@@ -118,6 +119,7 @@ def _problem(repository: _Repository, name: str) -> tuple[Problem, bool]:
     tests, skipped = _tests(repository, name)
     shown = example_arguments(statement, name)
     nodes = repository.text("python_testcases/node.py") + "\n\n" if "class Node" in tests.prelude else ""
+    program, reference = Program.single(buggy), Program.single(apply_edits(buggy, edits))
     return Problem(
         key=name,
         title=name,
@@ -125,9 +127,9 @@ def _problem(repository: _Repository, name: str) -> tuple[Problem, bool]:
         signature=f"{nodes}def {name}({ast.unparse(entry.args)}):\n",
         entry_point=name,
         tests=replace(tests, cases=tuple(replace(case, visible=case.arguments in shown) for case in tests.cases)),
-        reference=Program.single(apply_edits(buggy, edits)),
+        reference=reference,
         limits=SLOW.get(name, LIMITS),
-        buggy_programs=(BuggyProgram("published", Program.single(buggy), (Bug(edits),)),),
+        buggy_programs=(BuggyProgram("published", program, (Bug(edit_script(program, reference)),)),),
     ), skipped
 
 

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from app.datasets import humaneval, leetcode, mbpp, native, quixbugs
+from app.datasets import humaneval, leetcode, mbpp, native, pdb, quixbugs
 from app.domain.errors import InputError
 from app.domain.problems import ProblemSet
 
@@ -22,12 +22,32 @@ FORMATS: dict[str, Reader] = {
 }
 
 
-def read_problem_set(data: bytes, *, format: str, name: str) -> ProblemSet:
-    """Read `data` in the named format as the problem set `name`.
+class ReaderOfTwo(Protocol):
+    """Likewise from a file of problems and one of tests. Raises FormatError."""
 
-    Raises InputError for a format that is not in `FORMATS`, and FormatError where the data is not in it.
+    def __call__(self, data: bytes, name: str, tests: bytes) -> ProblemSet: ...
+
+
+TESTED_APART: dict[str, ReaderOfTwo] = {"pdb": pdb.read}
+"""Formats whose tests are a file of their own."""
+
+KNOWN = tuple(sorted([*FORMATS, *TESTED_APART]))
+"""The names of all formats."""
+
+
+def read_problem_set(data: bytes, *, format: str, name: str, tests: bytes | None = None) -> ProblemSet:
+    """Read `data` in the named format as the problem set `name`; `tests` is for formats whose tests lie apart.
+
+    Raises InputError for a format that is not known and for tests that are missing or too many, FormatError where the
+    data is not in the format.
     """
+    if format in TESTED_APART:
+        if tests is None:
+            raise InputError(f"tests: {format} files hold no tests; give the file that has them")
+        return TESTED_APART[format](data, name, tests)
+    if tests is not None:
+        raise InputError(f"tests: {format} files hold their tests themselves")
     reader = FORMATS.get(format)
     if reader is None:
-        raise InputError(f"unknown format {format!r}; known are {', '.join(sorted(FORMATS))}")
+        raise InputError(f"unknown format {format!r}; known are {', '.join(KNOWN)}")
     return reader(data, name)

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
 
+from app.domain.edits.blocks import Block
+from app.domain.edits.diff import LineEdit
 from app.domain.programs import Program
 
 
@@ -153,19 +155,13 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Edit:
-    """Lines `start`..`end` (1-based, half-open) of the buggy source replaced by `replacement`."""
-
-    start: int
-    end: int
-    replacement: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Bug:
-    """One atomic bug: the edits that repair it, and its ODC class where it is known."""
+    """One atomic bug: its ODC class where it is known, and the edits that repair it.
 
-    edits: tuple[Edit, ...]
+    They are one block of the edit script from the buggy program to the reference.
+    """
+
+    edits: tuple[LineEdit, ...]
     description: str = ""
     odc_class: str | None = None
     odc_subclass: str | None = None
@@ -173,11 +169,27 @@ class Bug:
 
 @dataclass(frozen=True, slots=True)
 class BuggyProgram:
-    """A faulty variant of a problem's reference, with the bugs it is known to hold."""
+    """A faulty variant of a problem's reference, with the bugs it is known to hold, from its first line to its last.
+
+    `epsilon`: edits a bug that a repair may need beyond the bug's own without loss of precision, where its set says so.
+    """
 
     key: str
     program: Program
     bugs: tuple[Bug, ...]
+    epsilon: int | None = None
+
+    @property
+    def truth(self) -> tuple[Block, ...]:
+        """The blocks of edits that repair its bugs, one each."""
+        return tuple(Block(bug.edits) for bug in self.bugs)
+
+    @property
+    def tolerance(self) -> int:
+        """ε: what the set says, and else the benchmark's own: 2 where every bug is one line, 1 where one is longer."""
+        if self.epsilon is not None:
+            return self.epsilon
+        return 2 if all(len(bug.edits) == 1 for bug in self.bugs) else 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,3 +224,5 @@ class ProblemSet:
     source: str = ""
     notes: tuple[str, ...] = field(default=())
     """What the reader wants a person to know, such as problems it could not convert to cases."""
+    left_out: tuple[tuple[str, str], ...] = ()
+    """Items it could not read as problems or buggy programs: their keys, and the reasons."""

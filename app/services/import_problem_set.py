@@ -13,6 +13,8 @@ from sqlalchemy.orm import Session
 
 from app.db.models import BuggyProgramRow, ProblemRow, ProblemSetRow
 from app.db.session import Database
+from app.domain.edits import ground_truth
+from app.domain.edits.matching import revision
 from app.domain.errors import InputError
 from app.domain.ports import Sandbox
 from app.domain.problems import BuggyProgram, CaseTests, Problem, ProblemSet, StdinTests, Tests
@@ -60,7 +62,8 @@ def import_problem_set(
 ) -> ImportReport:
     """Validate a set in the sandbox and store what is sound as a version of its name.
 
-    A problem is sound when its reference is accepted; a buggy program when it is not accepted.
+    A problem is sound when its reference is accepted; a buggy program when its bugs are one block of edits each, and it
+    is not accepted, nor with any one of its bugs alone.
     The same content under the same name is stored once. `slots` problems are tried at a time;
     `progress` is told how many of how many are done, and may raise to end the import. `stored` is called in the
     transaction that stores the set; it must be safe to repeat.
@@ -76,7 +79,7 @@ def import_problem_set(
     judge = Judge(sandbox)
     sound: list[Problem] = []
     weak: list[str] = []
-    rejected: list[Rejection] = []
+    rejected = [Rejection(key, reason) for key, reason in problem_set.left_out]
     with ThreadPoolExecutor(slots) as pool:
         try:
             for done, checked in enumerate(pool.map(lambda p: _validate(judge, p), problem_set.problems), start=1):
@@ -119,11 +122,29 @@ def _validate(judge: Judge, problem: Problem) -> _Checked:
     kept: list[BuggyProgram] = []
     rejected: list[Rejection] = []
     for buggy in problem.buggy_programs:
-        if _judge(judge, problem, buggy.program).verdict is Verdict.AC:
-            rejected.append(Rejection(f"{problem.key}/{buggy.key}", "the buggy program passes every test"))
-        else:
+        fault = _fault(judge, problem, buggy)
+        if fault is None:
             kept.append(buggy)
+        else:
+            rejected.append(Rejection(f"{problem.key}/{buggy.key}", fault))
     return _Checked(replace(problem, buggy_programs=tuple(kept)), verdict.weak, tuple(rejected))
+
+
+def _fault(judge: Judge, problem: Problem, buggy: BuggyProgram) -> str | None:
+    """Why a buggy program cannot be used, None where it can: its edits first, then itself, then each bug alone."""
+    truth = buggy.truth
+    reason = ground_truth.fault(buggy.program, problem.reference, truth)
+    if reason is not None:
+        return reason
+    if _judge(judge, problem, buggy.program).verdict is Verdict.AC:
+        return "the buggy program passes every test"
+    if len(truth) == 1:
+        return None
+    for bug in range(len(truth)):
+        alone = revision(buggy.program, truth, (), withheld=(bug,))
+        if _judge(judge, problem, alone).verdict is Verdict.AC:
+            return f"with bug {bug + 1} of {len(truth)} alone it passes every test"
+    return None
 
 
 def _storable_problem(problem: Problem) -> bool:

@@ -34,6 +34,8 @@ class Judged:
 
     judgement: Judgement
     key: str | None
+    known: bool = False
+    """It came from the cache."""
 
     def keep(self, transaction: Session | Connection) -> None:
         """Store it for programs that come again, in the transaction that stores the verdict."""
@@ -62,7 +64,7 @@ class CachedJudge:
         with self._db.query() as connection:
             found = connection.scalar(_FIND, {"key": key})
         if found is not None:
-            return Judged(restore(found), None)
+            return Judged(restore(found), None, known=True)
         judgement = self._judge.judge(
             program,
             tests=problem.tests,

@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -15,13 +16,15 @@ from app.datasets.starter import starter_set
 from app.db.models import BuggyProgramRow, ProblemRow, ProblemSetRow
 from app.db.session import Database
 from app.domain import codec
+from app.domain.edits.diff import edit_script
 from app.domain.errors import InputError
 from app.domain.ports import Sandbox
-from app.domain.problems import AssertTests, Bug, BuggyProgram, Case, CaseTests, Comparison, Edit, Problem, ProblemSet
+from app.domain.problems import AssertTests, Bug, BuggyProgram, Case, CaseTests, Comparison, Problem, ProblemSet
 from app.domain.programs import Program
 from app.services.import_problem_set import ImportReport, import_problem_set
 from tests.fixtures.engine import addition
 
+RIGHT = Program.single("def add(a, b):\n    return a + b\n")
 WRONG = Program.single("def add(a, b):\n    return a - b\n")
 LOSSLESS = {
     "floats": (float("inf"), -0.0, 1e-320),
@@ -165,12 +168,76 @@ def test_a_reference_that_fails_otherwise(database: Database, sandbox: Sandbox, 
 
 def test_a_buggy_program_that_passes_every_test(database: Database, sandbox: Sandbox) -> None:
     # b + a is no bug: the tests cannot tell it from the reference.
-    harmless = BuggyProgram("swapped", Program.single("def add(a, b):\n    return b + a\n"), (Bug((Edit(2, 3, ()),)),))
+    swapped = Program.single("def add(a, b):\n    return b + a\n")
+    harmless = BuggyProgram("swapped", swapped, (Bug(edit_script(swapped, RIGHT)),))
     problem = addition("a")
     report = taken(database, sandbox, [replace(problem, buggy_programs=(harmless, *problem.buggy_programs))])
     assert [(r.key, r.reason) for r in report.rejected] == [("a/swapped", "the buggy program passes every test")]
     assert (report.problems, report.buggy_programs) == (1, 1)
     assert stored(database, report.problem_set_id) == [problem]
+
+
+def reference_of(*lines: str) -> Program:
+    return Program.single("".join(f"{line}\n" for line in ("def add(a, b):", *lines, "    return a + b")))
+
+
+PLAIN = reference_of("    one = 1", "    two = 2", "    three = 3", "    four = 4")
+
+
+@pytest.mark.parametrize(
+    ("source", "cut", "reason"),
+    [
+        (
+            ("    b = 0", "    two = 2", "    three = 3", "    a += 0"),
+            [1],
+            "with bug 2 of 2 alone it passes every test",
+        ),
+        (
+            ("    a = 0", "    two = 2", "    b = 0", "    four = 4"),
+            [1],
+            "bugs 1 and 2 are 2 lines apart, fewer than 3",
+        ),
+        (
+            ("    a = 0", "    a = 0", "    three = 3", "    b = 0"),
+            [2],
+            "bugs 1 and 2 are 2 lines apart, fewer than 5",
+        ),
+        (
+            ("    a = 0", "    two = 2", "    three = 3", "    b = 0"),
+            [],
+            "its differences from the reference form 2 blocks, and it has 1 bug",
+        ),
+        (
+            ("    a = 0", *["    b = 0"] * 10, "    two = 2", "    three = 3", "    four = 4"),
+            [],
+            "bug 1 takes 11 line edits, more than 10",
+        ),
+    ],
+)
+def test_bugs_that_are_not_separate(
+    database: Database, sandbox: Sandbox, source: tuple[str, ...], cut: list[int], reason: str
+) -> None:
+    program = reference_of(*source)
+    script = edit_script(program, PLAIN)
+    parts = [script[first:last] for first, last in pairwise([0, *cut, len(script)])]
+    broken = BuggyProgram("several", program, tuple(map(Bug, parts)))
+    problem = replace(addition("a"), reference=PLAIN, buggy_programs=(broken,))
+    report = taken(database, sandbox, [problem])
+    assert [(r.key, r.reason) for r in report.rejected] == [("a/several", reason)]
+
+
+def test_edits_that_are_not_the_differences_from_the_reference(database: Database, sandbox: Sandbox) -> None:
+    others = edit_script(WRONG, Program.single("def add(a, b):\n    return b + a\n"))
+    odd = replace(addition("a"), buggy_programs=(BuggyProgram("minus", WRONG, (Bug(others),)),))
+    report = taken(database, sandbox, [odd])
+    assert [(r.key, r.reason) for r in report.rejected] == [
+        ("a/minus", "the edits of its bugs are not its differences from the reference")
+    ]
+
+
+def test_what_the_reader_left_out_is_reported_too(database: Database, sandbox: Sandbox) -> None:
+    report = taken(database, sandbox, [addition("a")], left_out=(("b", "it has no tests"),))
+    assert [(r.key, r.reason) for r in report.rejected] == [("b", "it has no tests")]
 
 
 def test_no_sound_problem_at_all(database: Database, sandbox: Sandbox) -> None:
@@ -238,7 +305,7 @@ def test_every_field_comes_back(database: Database, sandbox: Sandbox) -> None:
         difficulty="hard",
         tests=CaseTests((half,)),
         buggy_programs=(
-            BuggyProgram("minus", WRONG, (Bug((Edit(2, 3, ("    return a + b",)),), "why", "Checking", "Sub"),)),
+            BuggyProgram("minus", WRONG, (Bug(edit_script(WRONG, RIGHT), "why", "Checking", "Sub"),), epsilon=0),
         ),
     )
     report = taken(database, sandbox, [problem])

@@ -2,26 +2,14 @@
 
 import pytest
 
-from app.datasets.line_edits import apply_edits, line_edits, repair_edits
+from app.datasets.line_edits import Edit, apply_edits, repair_edits
 from app.datasets.python_source import Unparsable
-from app.domain.problems import Edit
 
 
-def test_replaced_inserted_and_deleted_lines() -> None:
-    assert line_edits("a\nb\nc\n", "a\nB\nc\n") == (Edit(2, 3, ("B",)),)
-    assert line_edits("a\nc\n", "a\nb1\nb2\nc\n") == (Edit(2, 2, ("b1", "b2")),)
-    assert line_edits("a\nb\nc\n", "a\nc\n") == (Edit(2, 3, ()),)
-    assert line_edits("a\n", "a\n") == ()
-
-
-def test_applying_the_edits_gives_the_other_program() -> None:
-    before = "x = 1\n\nfor a in b:\n    c()\n    d()\nreturn x\n"
-    after = "x = 0\nfor a in b:\n    d()\n    c()\n\n\nreturn y"
-    assert apply_edits(before, line_edits(before, after)) == after
-
-
-def test_only_newlines_end_lines() -> None:
-    assert line_edits("a\x0cb\n", "a\x0cc\n") == (Edit(1, 2, ("a\x0cc",)),)
+def test_applying_edits() -> None:
+    before = "x = 1\n\nfor a in b:\n    c()\n    d()\n"
+    edits = (Edit(1, 2, ("x = 0",)), Edit(2, 3, ()), Edit(5, 5, ("    e()", "    f()")))
+    assert apply_edits(before, edits) == "x = 0\nfor a in b:\n    c()\n    e()\n    f()\n    d()\n"
 
 
 BUGGY = """# Python 3

@@ -11,6 +11,7 @@ import pytest
 from app.datasets import native, native_tests, tagged_values
 from app.datasets.registry import read_problem_set
 from app.domain.codec import decode, encode
+from app.domain.edits.diff import EditType, LineEdit
 from app.domain.errors import FormatError
 from app.domain.problems import (
     AssertTests,
@@ -20,7 +21,6 @@ from app.domain.problems import (
     CaseTests,
     CommandTests,
     Comparison,
-    Edit,
     Limits,
     OutputComparison,
     ProblemSet,
@@ -124,25 +124,63 @@ def test_assert_tests() -> None:
     )
 
 
+HALVED = LineEdit("solution.py", 3, EditType.MODIFY, "    return x // 2", "    return x / 2")
+
+
 def test_the_edits_of_a_single_bug_are_found() -> None:
     source = REFERENCE.replace("x / 2", "x // 2")
     (problem,) = read_with(buggy=[{"key": "floor", "source": source, "bugs": [{"description": "Rounds."}]}]).problems
-    assert problem.buggy_programs == (
-        BuggyProgram("floor", Program.single(source), (Bug((Edit(3, 4, ("    return x / 2",)),), "Rounds."),)),
-    )
+    assert problem.buggy_programs == (BuggyProgram("floor", Program.single(source), (Bug((HALVED,), "Rounds."),)),)
+
+
+def two_bugs(*bugs: dict[str, Any]) -> dict[str, Any]:
+    source = REFERENCE.replace("x / 2", "x // 2").replace("(x)", "(z)")
+    return {"key": "two", "source": source, "bugs": bugs}
+
+
+FIRST = {"start": 1, "end": 2, "replacement": ["def halve(x):"]}
+LAST = {"start": 3, "end": 4, "replacement": ["    return x / 2"]}
 
 
 def test_several_bugs_give_their_own_edits() -> None:
-    source = REFERENCE.replace("x / 2", "y // 2").replace("(x)", "(z)")
-    bugs = [
-        {"edits": [{"start": 1, "end": 2, "replacement": ["def halve(x):"]}], "odc_class": "Interface"},
-        {"edits": [{"start": 3, "end": 4, "replacement": ["    return x / 2"]}], "odc_subclass": "Other"},
-    ]
-    (problem,) = read_with(buggy=[{"key": "two", "source": source, "bugs": bugs}]).problems
+    last, first = {"edits": [LAST], "odc_subclass": "Other"}, {"edits": [FIRST], "odc_class": "Interface"}
+    (problem,) = read_with(buggy=[two_bugs(last, first)]).problems
+    # In the order of their lines.
     assert problem.buggy_programs[0].bugs == (
-        Bug((Edit(1, 2, ("def halve(x):",)),), odc_class="Interface"),
-        Bug((Edit(3, 4, ("    return x / 2",)),), odc_subclass="Other"),
+        Bug((LineEdit("solution.py", 1, EditType.MODIFY, "def halve(z):", "def halve(x):"),), odc_class="Interface"),
+        Bug((HALVED,), odc_subclass="Other"),
     )
+
+
+@pytest.mark.parametrize(
+    ("edits", "message"),
+    [
+        (([FIRST], [FIRST]), "the edits of its bugs are not its differences from the reference, each once"),
+        (([FIRST], [LAST | {"replacement": ["    return x"]}]), "the edits of a bug do not bring its lines to"),
+        (([FIRST], [LAST | {"start": 2, "end": 3}]), "the edits of a bug do not bring its lines to"),
+        (([FIRST], [LAST | {"path": "other.py"}]), "an edit needs the path of one of the program's files: solution.py"),
+    ],
+)
+def test_edits_that_do_not_lead_to_the_reference(edits: tuple[Any, ...], message: str) -> None:
+    with pytest.raises(FormatError, match=f"^problem 'halve', buggy program 'two': {message}"):
+        read_with(buggy=[two_bugs(*({"edits": own} for own in edits))])
+
+
+def test_labels_by_the_names_of_the_classification() -> None:
+    bug = {"odc_class": "checking", "odc_subclass": "off by one"}
+    (problem,) = read_with(buggy=buggy(bugs=[bug])).problems
+    (read_bug,) = problem.buggy_programs[0].bugs
+    assert (read_bug.odc_class, read_bug.odc_subclass) == ("Checking", "Off-by-One Error")
+
+
+def test_the_epsilon_of_a_set() -> None:
+    for declared, tolerance in (({}, 2), ({"epsilon": 0}, 0)):
+        (problem,) = read({**copy.deepcopy(MINIMAL), "buggy": buggy()}, **declared).problems
+        assert problem.buggy_programs[0].tolerance == tolerance
+    # A bug of two lines.
+    longer = REFERENCE.replace("    return x / 2", "    x = x\n    return x // 2")
+    (problem,) = read_with(buggy=buggy(source=longer)).problems
+    assert problem.buggy_programs[0].tolerance == 1
 
 
 def of_style(**tests: Any) -> ProblemSet:
@@ -166,7 +204,8 @@ def test_the_other_test_styles() -> None:
     (problem,) = of_style(reference=files, command=command, buggy=bugs).problems
     assert problem.tests == CommandTests(("make", "test"), "out.xml", 2, {"Makefile": "test:\n"})
     assert problem.reference == Program(files)
-    assert problem.buggy_programs == (BuggyProgram("b", Program({**files, "a/b.py": ""}), (Bug((), "no x"),)),)
+    missing = LineEdit("a/b.py", 1, EditType.ADD, "", "x = 1")
+    assert problem.buggy_programs == (BuggyProgram("b", Program({**files, "a/b.py": ""}), (Bug((missing,), "no x"),)),)
 
 
 @pytest.mark.parametrize(
@@ -240,7 +279,10 @@ def case(**changes: Any) -> list[dict[str, Any]]:
         ({"limits": {"memory_mb": 0}}, "limits: field 'memory_mb' must be at least 1"),
         ({"limits": {"memory": 1}}, "limits: unknown field 'memory'; known are cpu_seconds, memory_mb, output_bytes"),
         ({"limits": 5}, "field 'limits' must be an object, not an integer"),
-        ({"buggy": buggy(source=REFERENCE)}, "buggy program 'floor': source is the same as the reference"),
+        (
+            {"buggy": buggy(source=REFERENCE)},
+            "buggy program 'floor': source is the same as the reference, but for white space",
+        ),
         ({"buggy": buggy(bugs=[])}, "buggy program 'floor': field 'bugs' holds no bug"),
         ({"buggy": buggy(bugs=[{}, {}])}, "buggy program 'floor': with several bugs, each needs its edits"),
         ({"buggy": buggy() * 2}, "buggy program 'floor' appears twice"),
@@ -283,7 +325,9 @@ def test_wrong_documents() -> None:
         read(MINIMAL, MINIMAL)
     with pytest.raises(FormatError, match=r"^field 'key' is missing$"):
         read({})
-    with pytest.raises(FormatError, match=r"^unknown field 'version'; known are licence, source, notes, problems$"):
+    with pytest.raises(
+        FormatError, match=r"^unknown field 'version'; known are licence, source, notes, epsilon, problems$"
+    ):
         read(MINIMAL, version=1)
     with pytest.raises(FormatError, match=r"^line 3: not valid JSON: Expecting ',' delimiter \(column 1\)$"):
         read_problem_set(b'{\n"problems": []\n"notes": []}', format="native", name="own")
@@ -299,7 +343,8 @@ def test_the_documented_example_is_read_as_documented() -> None:
     for known in problem.tests.cases:
         assert encode(reference["countdown"](*decode(known.arguments))) == known.expected
     (program,) = problem.buggy_programs
-    assert program.bugs[0].edits == (Edit(3, 4, ("    return list(range(start, 0, -1))",)),)
+    (edit,) = program.bugs[0].edits
+    assert (edit.line, edit.modified) == (3, "    return list(range(start, 0, -1))")
 
 
 def test_the_page_names_every_field_and_tag() -> None:

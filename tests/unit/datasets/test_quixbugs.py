@@ -9,8 +9,9 @@ import pytest
 
 from app.datasets.registry import read_problem_set
 from app.domain.codec import decode, encode
+from app.domain.edits.diff import EditType, LineEdit
 from app.domain.errors import FormatError
-from app.domain.problems import Bug, Case, CaseTests, Comparison, Edit, Problem, ProblemSet
+from app.domain.problems import Bug, Case, CaseTests, Comparison, Problem, ProblemSet
 
 PUBLISHED = Path(__file__).parents[3].parent / "shared" / "data" / "quixbugs" / "quixbugs.zip"
 
@@ -102,7 +103,7 @@ def test_a_program_with_its_repair_description_and_cases() -> None:
     assert problem.statement == "Double\n\n>>> double(2)\n4"
     (buggy,) = problem.buggy_programs
     assert buggy.program.source == "def double(x):\n\n    y = x  # once\n    return y\n"
-    assert buggy.bugs == (Bug((Edit(4, 5, ("    return y + y",)),)),)
+    assert buggy.bugs == (Bug((LineEdit("solution.py", 4, EditType.MODIFY, "    return y", "    return y + y"),)),)
     # The buggy program with its repair, in its own layout.
     assert problem.reference.source == "def double(x):\n\n    y = x  # once\n    return y + y\n"
     assert problem.tests == CaseTests(
@@ -279,6 +280,6 @@ def test_the_published_programs() -> None:
     # Every bug is one line that is replaced, or one that is missing.
     edits = {key: edit for key, ((bug,)) in bugs.items() for edit in bug.edits}
     assert len(edits) == sum(len(bug.edits) for (bug,) in bugs.values()) == 40
-    assert all(len(edit.replacement) == 1 and edit.end - edit.start in (0, 1) for edit in edits.values())
-    missing = [key for key, edit in edits.items() if edit.end == edit.start]
+    missing = [key for key, edit in edits.items() if edit.type is EditType.ADD]
+    assert sum(edit.type is EditType.MODIFY for edit in edits.values()) == 40 - len(missing)
     assert missing == ["depth_first_search", "reverse_linked_list", "shunting_yard", "wrap"]

@@ -15,6 +15,8 @@ import pytest
 
 from app.datasets.starter import starter_set
 from app.domain.codec import decode
+from app.domain.edits.diff import apply_script
+from app.domain.edits.ground_truth import fault
 from app.domain.problems import Case, CaseTests, Comparison, Problem
 
 SET = starter_set()
@@ -263,10 +265,8 @@ def test_a_buggy_program_fails_some_cases_and_passes_others(problem: Problem) ->
 @pytest.mark.parametrize("problem", SET.problems, ids=lambda problem: problem.key)
 def test_the_edits_repair_the_buggy_program(problem: Problem) -> None:
     (program,) = problem.buggy_programs
-    lines = program.program.source.split("\n")
-    for edit in reversed(program.bugs[0].edits):
-        lines[edit.start - 1 : edit.end - 1] = edit.replacement
-    assert "\n".join(lines) == problem.reference.source
+    assert apply_script(program.program, program.bugs[0].edits) == problem.reference
+    assert fault(program.program, problem.reference, program.truth) is None
 
 
 # What brute force can do of the cases: the large ones are out by size, and these by their numbers. Their values are

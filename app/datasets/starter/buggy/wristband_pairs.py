@@ -3,10 +3,10 @@ def wristband_pairs(numbers: list[int], group: int) -> int:
 
     Numbers may repeat and may be negative. `group` is at least 1.
     """
-    seen = [0] * group
+    seen = [1] + [0] * (group - 1)
     pairs = 0
     for number in numbers:
         remainder = number % group
-        seen[remainder] += 1
         pairs += seen[-remainder % group]
+        seen[remainder] += 1
     return pairs

@@ -1,0 +1,99 @@
+"""`halflife score`: one repair of a buggy program scored here and now, bug by bug."""
+
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+
+from app.cli.chosen import ChosenItem, chosen_item, program_at
+from app.cli.installation import JsonFlag, emit, installation, sandbox_of
+from app.domain.edits.matching import Rules
+from app.domain.errors import InputError
+from app.domain.programs import Program
+from app.services.judge_program import CachedJudge
+from app.services.score_attempt import ScoredRepair, score_attempt
+from app.web.text import printable
+
+
+def score(
+    file: Annotated[str, typer.Argument(help="The repaired program: a file, a folder, or - for standard input.")],
+    problems: Annotated[str, typer.Option(help="Problem set, its latest version; NAME@VERSION for another.")],
+    item: Annotated[str, typer.Option(help="The buggy program: its key, or PROBLEM/KEY where several have it.")],
+    epsilon: Annotated[
+        int | None, typer.Option(min=0, help="Edits a bug that may be needed beyond its own; the set's when left out.")
+    ] = None,
+    compat: Annotated[bool, typer.Option("--compat", help="Score as the paper's published code does.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Score a repair: precision by its edits, recall by the known bugs, and what became of each bug.
+
+    Programs are tried in the sandbox, or looked up where they were tried before. The exit code is 0 once there is a
+    score, whichever it is; 2 where the program or the item cannot be had; 1 where the sandbox cannot be had or failed.
+    """
+    with installation() as opened:
+        chosen = chosen_item(opened, problems, item)
+        repaired = _placed(program_at(file, chosen.problem.language), chosen.buggy.program)
+        slots = opened.settings.execute_slots
+        with sandbox_of(opened.settings, slots=slots) as sandbox:
+            scored = score_attempt(
+                opened.db,
+                CachedJudge(opened.db, sandbox),
+                chosen.problem,
+                chosen.tests_hash,
+                chosen.buggy,
+                repaired,
+                slots=slots,
+                epsilon=epsilon,
+                rules=Rules.PUBLISHED_CODE if compat else Rules.PAPER,
+            )
+    emit(_document(chosen, scored), as_json, _text(chosen, scored))
+
+
+def _placed(repaired: Program, buggy: Program) -> Program:
+    """A single file takes the place of the buggy program's only one, whatever its name is."""
+    if len(repaired.files) > 1:
+        return repaired
+    if len(buggy.files) > 1:
+        raise InputError(f"the buggy program has {len(buggy.files)} files: give a folder with all of them")
+    (path,) = buggy.files
+    return Program({path: repaired.source})
+
+
+def _document(chosen: ChosenItem, scored: ScoredRepair) -> dict[str, Any]:
+    behind = asdict(scored)
+    return {"problem": chosen.problem.key, "item": chosen.buggy.key, **behind.pop("score"), **behind}
+
+
+def _text(chosen: ChosenItem, scored: ScoredRepair) -> str:
+    found = scored.score
+    lines = [
+        f"precision {found.precision:.1%}  recall {found.recall:.1%}  F1 {found.f1:.1%}"
+        f"  unit tests {'pass' if found.unit_pass else 'fail'}",
+        f"{_count(found.edits, 'line edit')}, ε = {found.epsilon}, rules of the {found.rules.replace('_', ' ')}",
+    ]
+    for number, (bug, known) in enumerate(zip(found.bugs, chosen.buggy.bugs, strict=True), start=1):
+        kind = " / ".join(filter(None, (known.odc_class, known.odc_subclass)))
+        where = f"line {known.edits[0].line}" + (f", {kind}" if kind else "")
+        if bug.block is None:
+            lines.append(f"bug {number} ({where}): not touched")
+            continue
+        state = f"fixed, {bug.essential} essential, credit {bug.credit:g}" if bug.fixed else "not fixed"
+        lines.append(f"bug {number} ({where}): {state}; block {bug.block + 1}, {bug.rule}")
+    for number, block in enumerate(found.blocks, start=1):
+        span = f"line {block.start}" if block.start == block.end else f"lines {block.start}-{block.end}"
+        edits = _count(block.size, "line edit")
+        lines.append(f"block {number}: {block.path}, {span}, {edits}, {block.rule}, credit {block.credit}")
+    lines.append(
+        f"{_count(scored.programs, 'program')} judged, {scored.cached} of them known, {scored.cpu_seconds:g} s CPU each"
+    )
+    if scored.weak:
+        lines.append("weak: the tests had to run in the programs' own process")
+    if scored.near_limit:
+        lines.append(
+            f"near the time limit: {_count(scored.near_limit, 'program')}, which another machine may judge otherwise"
+        )
+    return printable("\n".join(lines))
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

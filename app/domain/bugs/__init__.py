@@ -1,0 +1,1 @@
+"""Bugs as things of their own: what kinds there are. Pure."""

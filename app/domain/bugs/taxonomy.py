@@ -1,0 +1,70 @@
+"""Kinds of bugs: Orthogonal Defect Classification, as the Precise Debugging Benchmark divides it. Pure.
+
+Labels come from people and models, so that spellings differ: they are compared by their words alone.
+"""
+
+import re
+
+TAXONOMY: dict[str, tuple[str, ...]] = {
+    "Assignment": (
+        "Mutability Trap",
+        "Late Binding in Closures",
+        "List Multiplication Surprise",
+        "Variable Shadowing",
+        "Name Error",
+    ),
+    "Checking": (
+        "Off-by-One Error",
+        "Negation Error",
+        "Missing or Incomplete Checks",
+        "Overwriting Built-in Names",
+        "Variable Shadowing",
+        "Chained Boolean Comparison Logic",
+        "Implicit Boolean Conversion of Collections",
+        "Membership Logic Flaw",
+    ),
+    "Algorithm": (
+        "Wrong Math Expression",
+        "Modifying a List While Iterating",
+        "Function Algorithm Misunderstanding",
+        "Function Argument Misunderstanding",
+        "Infinite Loop or Recursion",
+        "Other Logical Errors",
+    ),
+    "Build/Package/Merge": ("Invalid API Call", "Dependency Version Conflict"),
+    "Timing/Serialization": ("Serialization Issue", "Blocking in Async Code"),
+}
+"""Classes and their subclasses, by the names that are stored and shown."""
+
+OTHER = "Other"
+"""What falls under no subclass of its class."""
+
+_FILLING = {"a", "an", "and", "the", "or", "of", "in", "with", "issue", "error", "bug"}
+
+
+def normal_label(odc_class: str | None, odc_subclass: str | None) -> tuple[str | None, str | None]:
+    """Class and subclass by the taxonomy's names where they are among them in another spelling, else as they are.
+
+    A subclass of which some subclass of the class is the beginning ("Serialization Issue with Loop Order") is that one,
+    and "Others" is `OTHER`, except where the class has a subclass for it.
+    """
+    named = next((name for name in TAXONOMY if odc_class and _words(name) == _words(odc_class)), None)
+    if odc_subclass is None:
+        return named or odc_class, None
+    words = _words(odc_subclass)
+    for subclass in TAXONOMY.get(named or "", ()):
+        own = _words(subclass)
+        if words[: len(own)] == own or (words == ["other"] and own[0] == "other"):
+            return named, subclass
+    return named or odc_class, OTHER if words == ["other"] else odc_subclass
+
+
+def known(odc_class: str | None, odc_subclass: str | None) -> bool:
+    """Whether a normal label is one of the taxonomy's."""
+    return odc_class in TAXONOMY and odc_subclass in (*TAXONOMY[odc_class], OTHER)
+
+
+def _words(label: str) -> list[str]:
+    """The words that tell labels apart, in lower case and singular."""
+    words = re.findall(r"[a-z]+", label.lower())
+    return [word.removesuffix("s") for word in words if word.removesuffix("s") not in _FILLING]
