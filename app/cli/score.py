@@ -10,6 +10,7 @@ from app.cli.installation import JsonFlag, emit, installation, sandbox_of
 from app.domain.edits.matching import Rules
 from app.domain.errors import InputError
 from app.domain.programs import Program
+from app.domain.protocol.edit_replies import Form, Repair, read_repair
 from app.services.judge_program import CachedJudge
 from app.services.score_attempt import ScoredRepair, score_attempt
 from app.web.text import printable
@@ -22,6 +23,9 @@ def score(
     epsilon: Annotated[
         int | None, typer.Option(min=0, help="Edits a bug that may be needed beyond its own; the set's when left out.")
     ] = None,
+    reply: Annotated[
+        bool, typer.Option("--reply", help="FILE is a model's reply: a program, a diff or search/replace blocks in it.")
+    ] = False,
     compat: Annotated[bool, typer.Option("--compat", help="Score as the paper's published code does.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
@@ -32,7 +36,7 @@ def score(
     """
     with installation() as opened:
         chosen = chosen_item(opened, problems, item)
-        repaired = _placed(program_at(file, chosen.problem.language), chosen.buggy.program)
+        repair = _repair(file, chosen, reply=reply)
         slots = opened.settings.execute_slots
         with sandbox_of(opened.settings, slots=slots) as sandbox:
             scored = score_attempt(
@@ -41,12 +45,21 @@ def score(
                 chosen.problem,
                 chosen.tests_hash,
                 chosen.buggy,
-                repaired,
+                repair.program or chosen.buggy.program,
                 slots=slots,
                 epsilon=epsilon,
                 rules=Rules.PUBLISHED_CODE if compat else Rules.PAPER,
             )
-    emit(_document(chosen, scored), as_json, _text(chosen, scored))
+    emit(_document(chosen, repair, scored), as_json, _text(chosen, repair, scored))
+
+
+def _repair(file: str, chosen: ChosenItem, *, reply: bool) -> Repair:
+    given = program_at(file, chosen.problem.language)
+    if not reply:
+        return Repair(_placed(given, chosen.buggy.program), Form.PROGRAM)
+    if len(given.files) > 1:
+        raise InputError(f"{file}: a reply is one file")
+    return read_repair(given.source, chosen.buggy.program, chosen.problem.entry_point, chosen.problem.language)
 
 
 def _placed(repaired: Program, buggy: Program) -> Program:
@@ -59,14 +72,20 @@ def _placed(repaired: Program, buggy: Program) -> Program:
     return Program({path: repaired.source})
 
 
-def _document(chosen: ChosenItem, scored: ScoredRepair) -> dict[str, Any]:
+def _document(chosen: ChosenItem, repair: Repair, scored: ScoredRepair) -> dict[str, Any]:
     behind = asdict(scored)
-    return {"problem": chosen.problem.key, "item": chosen.buggy.key, **behind.pop("score"), **behind}
+    names = {"problem": chosen.problem.key, "item": chosen.buggy.key}
+    read = {"form": repair.form, "obstacle": repair.obstacle, "part": repair.part}
+    return {**names, **behind.pop("score"), **behind, **read}
 
 
-def _text(chosen: ChosenItem, scored: ScoredRepair) -> str:
+def _text(chosen: ChosenItem, repair: Repair, scored: ScoredRepair) -> str:
     found = scored.score
-    lines = [
+    lines = []
+    if repair.obstacle is not None:
+        part = "" if repair.part is None else f", edit {repair.part}"
+        lines.append(f"the reply repairs nothing: {repair.obstacle.replace('_', ' ')}{part}")
+    lines += [
         f"precision {found.precision:.1%}  recall {found.recall:.1%}  F1 {found.f1:.1%}"
         f"  unit tests {'pass' if found.unit_pass else 'fail'}",
         f"{_count(found.edits, 'line edit')}, ε = {found.epsilon}, rules of the {found.rules.replace('_', ' ')}",

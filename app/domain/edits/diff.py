@@ -40,6 +40,29 @@ class LineEdit:
     modified: str
 
 
+@dataclass(slots=True)
+class FileLines:
+    """A file taken apart into lines that can be changed: they end as the first does, the last one as it did before."""
+
+    lines: list[str]
+    end: str
+    closed: bool
+
+    @classmethod
+    def of(cls, source: str) -> "FileLines":
+        """Take a file apart; an empty one will end with a newline."""
+        lines = [line.removesuffix("\r") for line in source.split("\n")]
+        closed = not lines[-1]
+        return cls(
+            lines[:-1] if closed else lines, "\r\n" if source.partition("\n")[0].endswith("\r") else "\n", closed
+        )
+
+    @property
+    def source(self) -> str:
+        """The file put together again."""
+        return self.end.join(self.lines) + (self.end if self.closed and self.lines else "")
+
+
 def edit_script(before: Program, after: Program) -> tuple[LineEdit, ...]:
     """The script from one program to another, ordered by path, line and type.
 
@@ -124,18 +147,14 @@ class _Differ(difflib.Differ):
 
 
 def _applied(source: str, entries: Sequence[LineEdit]) -> str:
-    end = "\r\n" if source.partition("\n")[0].endswith("\r") else "\n"
-    lines = [line.removesuffix("\r") for line in source.split("\n")]
-    closed = not lines[-1]
-    if closed:
-        lines.pop()
+    file = FileLines.of(source)
     for entry in reversed(entries):
         at = entry.line - 1
         match entry.type:
             case EditType.ADD:
-                lines.insert(at, entry.modified)
+                file.lines.insert(at, entry.modified)
             case EditType.DELETE:
-                del lines[at]
+                del file.lines[at]
             case EditType.MODIFY:
-                lines[at] = entry.modified
-    return end.join(lines) + (end if closed and lines else "")
+                file.lines[at] = entry.modified
+    return file.source

@@ -56,6 +56,20 @@ def test_the_reference_and_no_change(home: Home, tmp_path: Path) -> None:
     assert same["bugs"] == [{"block": None, "rule": None, "fixed": False, "essential": None, "credit": 0.0}]
 
 
+def test_a_reply_with_edits(home: Home, tmp_path: Path) -> None:
+    path = tmp_path / "reply.md"
+    diff = "-        earlier = bisect.bisect_left({0}\n+        earlier = bisect.bisect_right({0}\n"
+    path.write_text("The fix:\n```diff\n@@\n" + diff.format("ends, start - cleaning, 0, index)") + "```\n")
+    found = json.loads(home.call("score", path, *ITEM, "--reply", "--json").out)
+    assert (found["form"], found["obstacle"], found["precision"], found["recall"]) == ("unified_diff", None, 1.0, 1.0)
+    path.write_text("The fix:\n```diff\n@@\n" + diff.format("begins)") + "```\n")
+    found = json.loads(home.call("score", path, *ITEM, "--reply", "--json").out)
+    assert (found["form"], found["obstacle"], found["part"]) == ("unified_diff", "lines_not_found", 1)
+    assert (found["precision"], found["recall"], found["f1"], found["unit_pass"]) == (0.0, 0.0, 0.0, False)
+    text = home.call("score", path, *ITEM, "--reply").out
+    assert text.startswith("the reply repairs nothing: lines not found, edit 1\nprecision 0.0%")
+
+
 @pytest.mark.parametrize("item", ["hall_bookings/last-minute", "last-minute"])
 def test_an_item_by_its_names(home: Home, rewrite: Path, item: str) -> None:
     ended = home.call("score", rewrite, "--problems", "starter", "--item", item, "--json")
