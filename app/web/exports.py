@@ -1,6 +1,7 @@
 """A run as files: every attempt as CSV and JSON, its chart as SVG and PNG, and BibTeX."""
 
 import json
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -14,7 +15,9 @@ from app.db.queries.figures import computed_figures
 from app.db.queries.labels import trajectory_label
 from app.db.queries.run import RunHead, run_head
 from app.db.session import Database
-from app.domain.metrics.figures import METRICS_VERSION
+from app.domain.metrics.decay import Decay
+from app.domain.metrics.figures import METRICS_VERSION, RunFigures
+from app.domain.protocol.policy import Protocol
 from app.judge.judge import JUDGE_VERSION
 from app.web import wording
 from app.web.commands import create_command
@@ -185,18 +188,42 @@ def _chart(db: Database, run_id: int) -> str:
     with db.read() as session:
         head = run_head(session, run_id)
         figures = computed_figures(session, run_id, JUDGE_VERSION)
+    problem_set = head.problem_set
+    return run_chart(
+        figures,
+        head.run.protocol,
+        f"{head.endpoint.name} on {problem_set.name}",
+        f"{problem_set.name}, version {problem_set.version} ({problem_set.content_hash[:12]})",
+        f"judge {head.run.judge_version} · run {run_id}",
+    )
+
+
+def run_chart(figures: RunFigures, policy: Protocol, title: str, problem_set: str, origin: str) -> str:
+    """A run's decay chart as SVG, with its figures and where they come from."""
     facts = [
-        f"{head.problem_set.name}, version {head.problem_set.version} ({head.problem_set.content_hash[:12]})",
+        problem_set,
         wording.count(figures.decay.n, "problem"),
         f"E0 {_percent(figures.decay.e0.estimate)}",
         f"final accuracy {_percent(figures.decay.final_accuracy.estimate)}",
         f"λ {wording.rate(figures.decay)}",
-        f"judge {head.run.judge_version}",
-        f"run {run_id}",
+        origin,
     ]
     if figures.left_unfinished:
         facts.append(f"{figures.left_unfinished:,} not finished")
-    return decay_svg(figures.decay, head.run.protocol, f"{head.endpoint.name} on {head.problem_set.name}", facts)
+    return decay_svg(figures.decay, policy, title, facts)
+
+
+POINTS_HEADER = ("attempt", "solved", "at_risk", "effectiveness", "effectiveness_low", "effectiveness_high", "fit")
+
+
+def points(index: Decay) -> Iterator[list[Any]]:
+    """What the decay chart shows, a row an attempt. Shares are fractions."""
+    for point in index.points:
+        share = point.hazard
+        fit = None
+        if index.intercept is not None and index.lambda_ is not None:
+            fit = index.intercept * math.exp(-index.lambda_ * point.attempt) / 100
+        yield [point.attempt, point.solved, point.at_risk, share.estimate, share.low, share.high, fit]
 
 
 def _bibtex(db: Database, run_id: int) -> Iterable[bytes]:

@@ -28,14 +28,14 @@ def share(reader: BrowserContext, served: Served, path: str) -> str:
     return address
 
 
-def faults_of(page: Page, served: Served) -> list[str]:
+def faults_of(page: Page, url: str) -> list[str]:
     """What goes wrong on a page from now on."""
     faults: list[str] = []
     page.on("console", lambda message: faults.append(message.text) if message.type != "log" else None)
     page.on("pageerror", lambda error: faults.append(str(error)))
     page.on(
         "request",
-        lambda request: None if request.url.startswith((served.url, "data:")) else faults.append(request.url),
+        lambda request: None if request.url.startswith((url, "data:")) else faults.append(request.url),
     )
     return faults
 
@@ -53,7 +53,7 @@ def test_pages_are_drawn_without_a_fault_and_fit_their_screen(
         reduced_motion="reduce",
     )
     page = context.new_page()
-    faults, wrong = faults_of(page, served), list[str]()
+    faults, wrong = faults_of(page, served.url), list[str]()
     paths = [board, "/share", f"/share/new?run={served.example.completed}"]
     for address in [*(served.url + path for path in paths), share(reader, served, board), share(reader, served, run)]:
         page.goto(address)

@@ -14,9 +14,10 @@ from app.domain.errors import NotFoundError
 from app.domain.sharing import LinkState
 from app.services.share_links import token_hash
 from app.web import charts, wording
-from app.web.board import PAGE, BoardQuery, board_bars, resorted, shown_columns
+from app.web.board import LINE_FIELDS, PAGE, BoardQuery, board_bars, resorted, shown_columns
 from app.web.deps import AppState, State
-from app.web.drawing import board_card, png, run_card
+from app.web.drawing import PNG_SCALE, board_card, png, run_card
+from app.web.exports import POINTS_HEADER, points, run_chart
 from app.web.pages.share import public_address
 from app.web.rendering import render
 from app.web.scatter import accuracy_against_tokens
@@ -31,6 +32,7 @@ from app.web.shared import (
     shared_run,
     shared_trajectory,
 )
+from app.web.tables import csv_lines
 
 router = APIRouter(prefix="/s/{token}")
 
@@ -136,6 +138,41 @@ def card(request: Request, state: State, token: str) -> Response:
     return _answer(Response(png(drawn), media_type="image/png"))
 
 
+@router.get("/figures.csv")
+def figures_file(request: Request, state: State, token: str) -> Response:
+    """The figures that the page shows as CSV: a row an attempt of the run, or a row a run of the whole leaderboard."""
+    try:
+        link = _opened(request, state, token)
+        if link.scope.run_id is not None:
+            lines = csv_lines(POINTS_HEADER, points(_run(state, link, range(0)).figures.decay))
+        else:
+            rows = ([read(line) for read in LINE_FIELDS.values()] for line in _whole_board(state, link).lines)
+            lines = csv_lines(list(LINE_FIELDS), rows)
+    except Closed as closed:
+        return _closed(request, closed.reason)
+    return _file("".join(lines).encode(), "text/csv; charset=utf-8", "figures.csv")
+
+
+@router.get("/chart.svg")
+def chart_svg(request: Request, state: State, token: str) -> Response:
+    """The shared run's chart as SVG."""
+    try:
+        drawn = _chart(state, _opened(request, state, token))
+    except Closed as closed:
+        return _closed(request, closed.reason)
+    return _file(drawn.encode(), "image/svg+xml", "chart.svg")
+
+
+@router.get("/chart.png")
+def chart_png(request: Request, state: State, token: str) -> Response:
+    """The shared run's chart as PNG."""
+    try:
+        drawn = _chart(state, _opened(request, state, token))
+    except Closed as closed:
+        return _closed(request, closed.reason)
+    return _file(png(drawn, scale=PNG_SCALE), "image/png", "chart.png")
+
+
 _UNKNOWN = Reason(
     HTTPStatus.NOT_FOUND,
     "This link opens nothing",
@@ -214,13 +251,32 @@ def _board(request: Request, state: AppState, link: LinkRow) -> tuple[SharedBoar
     sort, ascending = (asked.sort, asked.ascending) if "sort" in request.query_params else (kept.sort, kept.ascending)
     query = BoardQuery(sort=sort, ascending=ascending, columns=kept.columns, page=asked.page)
     if link.frozen:
-        whole = restored_board(_snapshot(state, link))
+        whole = _whole_board(state, link)
         return replace(whole, lines=tuple(resorted(whole.lines, query)[query.rows.start : query.rows.stop])), query
     try:
         narrowed = replace(kept, sort=sort, ascending=ascending)
         return shared_board(state.db, narrowed, datetime.now(UTC), query.rows), query
     except NotFoundError as error:
         raise Closed(_DELETED) from error
+
+
+def _whole_board(state: AppState, link: LinkRow) -> SharedBoard:
+    """Every row of the board in the scope's order."""
+    if link.frozen:
+        return restored_board(_snapshot(state, link))
+    try:
+        return shared_board(state.db, board_query(link.scope), datetime.now(UTC))
+    except NotFoundError as error:
+        raise Closed(_DELETED) from error
+
+
+def _chart(state: AppState, link: LinkRow) -> str:
+    if link.scope.run_id is None:
+        raise Closed(_UNKNOWN)
+    shared = _run(state, link, range(0))
+    problem_set = f"{shared.problem_set_name}, version {shared.problem_set_version} ({shared.problem_set_hash[:12]})"
+    origin = f"run {shared.run_id}, {shared.seen_at:%Y-%m-%d}"
+    return run_chart(shared.figures, shared.protocol, shared.title, problem_set, origin)
 
 
 def _run_context(shared: SharedRun, page: int) -> dict[str, Any]:
@@ -248,6 +304,11 @@ def _closed(request: Request, reason: Reason) -> Response:
     if reason.wait:
         response.headers["Retry-After"] = str(math.ceil(reason.wait))
     return _answer(response)
+
+
+def _file(content: bytes, media_type: str, name: str) -> Response:
+    disposition = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return _answer(Response(content, media_type=media_type, headers=disposition))
 
 
 def _answer(response: Response) -> Response:

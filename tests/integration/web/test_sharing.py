@@ -1,5 +1,7 @@
 """Shared links: what they show, what they never show, and how they close."""
 
+import csv
+import io
 import re
 from datetime import UTC, datetime, timedelta
 
@@ -101,7 +103,9 @@ def test_a_system_prompt_of_the_runs_own_is_a_prompt(shared: Workshop) -> None:
         own = Protocol(attempts=2, system_prompt="the-system-prompt")
         session.execute(update(Run).where(Run.id == 1).values(protocol=own))
     for body in ({"run_id": 1}, {"run_id": 1, "frozen": False}, {"board": "run=1,2"}):
-        assert "the-system-prompt" not in shared.client.get(make(shared, **body)).text
+        path = make(shared, **body)
+        assert "the-system-prompt" not in shared.client.get(path).text
+        assert "the-system-prompt" not in shared.client.get(f"{path}/figures.csv").text
     with shared.database.read() as session:
         assert all("the-system-prompt" not in str(row.snapshot) for row in session.scalars(select(ShareLink)))
 
@@ -128,6 +132,32 @@ def test_a_snapshot_stays_and_a_live_link_follows(shared: Workshop) -> None:
     assert "2 runs" in shown
     assert "50.0" in shown
     assert "Not comparable with the others: feedback:" in shown
+
+
+@pytest.mark.parametrize("frozen", [True, False])
+def test_what_a_link_shows_can_be_taken_along(shared: Workshop, frozen: bool) -> None:
+    run, board = make(shared, run_id=1, frozen=frozen), make(shared, board="run=1,2", frozen=frozen)
+    answer = shared.client.get(f"{run}/figures.csv")
+    assert (answer.headers["content-disposition"], answer.headers["cache-control"]) == (
+        'attachment; filename="figures.csv"',
+        "no-store",
+    )
+    first, second = csv.DictReader(io.StringIO(answer.text))
+    # 1 of 2, then 0 of 1; Wilson's interval of 1 of 2 is 0.0945 – 0.9055, its upper end for 0 of 1 is 0.7935.
+    assert [row[name] for row in (first, second) for name in ("attempt", "solved", "at_risk", "effectiveness")] == [
+        *("0", "1", "2", "0.5"),
+        *("1", "0", "1", "0.0"),
+    ]
+    assert [first["effectiveness_low"][:6], first["effectiveness_high"][:6]] == ["0.0945", "0.9054"]
+    assert [second["effectiveness_low"], second["effectiveness_high"][:6], second["fit"]] == ["0.0", "0.7934", ""]
+    drawn = shared.client.get(f"{run}/chart.svg")
+    assert drawn.headers["content-type"] == "image/svg+xml"
+    assert "secretive on Small" in drawn.text
+    assert shared.client.get(f"{run}/chart.png").content.startswith(b"\x89PNG")
+    rows = list(csv.DictReader(io.StringIO(shared.client.get(f"{board}/figures.csv").text)))
+    assert {(row["run"], row["accuracy"]) for row in rows} == {("1", "0.5"), ("2", "0.5")}
+    # A leaderboard has no such chart.
+    assert shared.client.get(f"{board}/chart.svg").status_code == 404
 
 
 def test_links_close_plainly(shared: Workshop) -> None:

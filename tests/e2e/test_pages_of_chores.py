@@ -1,0 +1,126 @@
+"""Pages of what a worker does beside runs, and of links that show nothing, in Chromium: no fault, nothing serious."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser
+from sqlalchemy import update
+
+from app.config import Settings
+from app.db.models import ProblemImport, ShareLink
+from app.db.session import Database
+from app.domain.ports import Sandbox
+from app.domain.programs import Program
+from app.domain.sharing import Scope
+from app.services.chores import Chores
+from app.services.judging_jobs import submit_trial
+from app.services.rejudge_run import start_rejudging
+from app.services.share_links import revoke_share_link
+from app.services.upload_problem_set import perform_import, submit_import
+from app.web.shared import create_link
+from tests.e2e.conftest import serve
+from tests.e2e.test_accessibility import AXE, SERIOUS
+from tests.e2e.test_boards_and_links import faults_of
+from tests.fixtures.earlier_rules import judge_jobs, store_outdated_run
+from tests.fixtures.engine import Engine
+
+HALVE = {
+    "key": "halve",
+    "entry_point": "halve",
+    "signature": "def halve(x): ...",
+    "reference": "def halve(x):\n    return x / 2\n",
+    "cases": [{"arguments": [4], "expected": 2.0}],
+}
+WRONG = {**HALVE, "key": "wrong", "reference": "def halve(x):\n    return x\n"}
+CLOSED = ("This link has expired", "This link was revoked", "This link opens nothing")
+
+
+@dataclass(frozen=True)
+class Site:
+    """A run by earlier rules judged again, trials and imports, the last of each not begun, and links.
+
+    `pages` have what stands on them by their path; those of `closed` answer with an error, as they should.
+    """
+
+    url: str
+    pages: dict[str, str]
+    closed: tuple[str, ...]
+
+
+@pytest.fixture(scope="module")
+def site(sqlite_template: Path, sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    home = tmp_path_factory.mktemp("chores")
+    shutil.copy(sqlite_template, home / "halflife.db")
+    settings = Settings(home=home)
+    database = Database(settings.database)
+    engine = Engine(database, sandbox, home)
+    start_rejudging(database, store_outdated_run(engine))
+    sources = ("def add(a, b):\n    return a + b\n", "def add(a, b):\n    return a - b\n", "pass\n")
+    right, wrong = (submit_trial(database, 1, 1, Program.single(source)) for source in sources[:2])
+    judge_jobs(engine)
+    waiting = submit_trial(database, 1, 1, Program.single(sources[2]))
+    imports = Chores(
+        database,
+        ProblemImport,
+        lambda claim: perform_import(database, claim, sandbox, slots=1, stopping=lambda: False),
+        tries=3,
+        lease_seconds=30.0,
+    )
+    uploads = [{"problems": [HALVE, WRONG]}, {"problems": [WRONG]}, {"no": 1}, {}]
+    queued = [json.dumps(upload).encode() for upload in uploads]
+    options = {"file_name": "", "name": "halves", "format": "native", "licence": ""}
+    tried = [submit_import(database, content, **options) for content in queued[:3]]
+    while imports.perform_next():
+        pass
+    late = submit_import(database, queued[3], **options)
+    run = Scope(run_id=1)
+    (expired, first), (revoked, second) = (create_link(database, run, "Closed", None, frozen=True) for _ in range(2))
+    revoke_share_link(database, revoked)
+    with database.write() as session:
+        past = datetime(2026, 1, 1, tzinfo=UTC)
+        session.execute(update(ShareLink).where(ShareLink.id == expired).values(expires_at=past))
+    trials, uploaded = "/problem-sets/1/problems/1/trials", "/problem-sets/imports"
+    closed = (f"/s/{first}", f"/s/{second}", f"/s/{first[:-4]}")
+    pages = {
+        "/runs/1/rejudgings/1": "4 verdicts of 14 would change",
+        f"{trials}/{right}": "Every case passed",
+        f"{trials}/{wrong}": "First failing case",
+        f"{trials}/{waiting}": "waits for",
+        f"{uploaded}/{tried[0]}": "Stored as halves, version 1",
+        f"{uploaded}/{tried[1]}": "Nothing was stored",
+        f"{uploaded}/{tried[2]}": "unknown field 'no'",
+        f"{uploaded}/{late}": "waits for",
+        "/share": "expired",
+        **dict(zip(closed, CLOSED, strict=True)),
+    }
+    with serve(settings) as url:
+        yield Site(url, pages, closed)
+    database.close()
+
+
+@pytest.mark.parametrize("width", [1280, 375])
+def test_nothing_is_wrong_or_serious(browser: Browser, site: Site, width: int) -> None:
+    context = browser.new_context(viewport={"width": width, "height": 900}, reduced_motion="reduce")
+    page = context.new_page()
+    faults, wrong = faults_of(page, site.url), list[str]()
+    for path, text in site.pages.items():
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+            page.goto(site.url + path)
+            assert text in page.locator("main").inner_text(), path
+            assert page.evaluate("document.documentElement.scrollWidth") <= width, path
+            # That a closed link answers 404 or 410 is what it should.
+            wrong += [
+                f"{path} {fault}" for fault in faults if path not in site.closed or "the server responded" not in fault
+            ]
+            page.evaluate("document.querySelectorAll('details').forEach(part => { part.open = true; })")
+            page.evaluate(AXE)
+            wrong += [f"{path} {scheme} {violation}" for violation in page.evaluate(SERIOUS)]
+            faults.clear()  # axe itself offends against the policy
+    context.close()
+    assert wrong == []
