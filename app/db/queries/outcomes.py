@@ -47,6 +47,7 @@ def run_outcomes(session: Session, run_id: int) -> Outcomes:
     attempts = session.execute(
         select(
             Attempt.trajectory_id,
+            Attempt.segment,
             Attempt.verdict,
             Attempt.cases_passed,
             Attempt.cases_run,
@@ -64,7 +65,9 @@ def run_outcomes(session: Session, run_id: int) -> Outcomes:
     ).all()
     ids, problem, buggy, solved_at, counted, outcome = _columns(trajectories, 6)
     rows = {trajectory: row for row, trajectory in enumerate(ids)}
-    of, verdict, passed, executed, total, shown_passed, shown, repeats, asked, answered, cost = _columns(attempts, 11)
+    of, segment, verdict, passed, executed, total, shown_passed, shown, repeats, asked, answered, cost = _columns(
+        attempts, 12
+    )
     visible, visible_passed = _ints(shown), _ints(shown_passed)
     solved = np.array([one == Verdict.AC for one in verdict], dtype=bool)
     return Outcomes(
@@ -75,6 +78,7 @@ def run_outcomes(session: Session, run_id: int) -> Outcomes:
         judged=_ints(counted),
         finished=np.array([one in FINISHED for one in outcome], dtype=bool),
         trajectory=_ints([rows[one] for one in of]),
+        segment=_ints(segment),
         verdict=_ints([_CODES[one] for one in verdict]),
         passed=_ints(passed),
         executed=_ints(executed),

@@ -5,8 +5,9 @@ S_t of N_t problems at risk are solved at attempt t, so S_t ~ Binomial(N_t, h_t)
 .. math:: h_t = h_s\,e^{-\lambda(t - s)}
 
 starts at the first fitted attempt s: 0 for all attempts, 1 for debugging alone. λ may have any sign; h ≤ 1 is required
-at the fitted attempts only. λ is estimated by maximum likelihood, and everything derived from it has the profile
-interval of λ.
+at every attempt allowed from s on, also at those that nobody was left for: a curve that stopped at the last solve could
+rise to 1 just there, and would do so too often (bench/coverage.py). λ is estimated by maximum likelihood, and
+everything derived from it has the profile interval of λ.
 
 Unequal difficulty makes the hazard fall even when no problem's chance changes: the easy problems leave first. A λ above
 0 says that the share solved of those still unsolved falls, not why.
@@ -30,7 +31,7 @@ import numpy as np
 
 from app.domain.metrics.decay import FLAT, THETAS, RiskSet, attempts_to_lose, risk_sets
 from app.domain.metrics.intervals import Floats
-from app.domain.metrics.likelihood import best_rate, chances, crossing, log_likelihood, outward
+from app.domain.metrics.likelihood import best, chances, crossing, log_likelihood, outward
 
 MIN_SOLVES = 3
 """With fewer solves in the fitted attempts no rate is told from any other."""
@@ -91,7 +92,7 @@ class FittedForm:
     Attributes
     ----------
     chances
-        h_t at the fitted attempts.
+        h_t from the first fitted attempt on.
     aic, delta, weight
         Akaike's criterion, its distance to the best form's, and the share of e^(−Δ/2). Descriptive, no probabilities.
     """
@@ -112,7 +113,7 @@ class HazardFit:
     Attributes
     ----------
     points
-        S_t and N_t of the fitted attempts.
+        S_t and N_t of the fitted attempts that had a problem at risk.
     solves
         ΣS_t over them.
     lambda_
@@ -194,9 +195,10 @@ def fit_hazard(
         return HazardFit(start, HazardStatus.TOO_FEW_ATTEMPTS, points, solves)
     if solves < MIN_SOLVES:
         return HazardFit(start, HazardStatus.TOO_FEW_SOLVES, points, solves)
-    successes = np.array([[point.solved for point in points]], dtype=float)
-    failures = np.array([[point.at_risk - point.solved for point in points]], dtype=float)
-    times = np.arange(len(points), dtype=float)
+    times = np.arange(len(solved) - start, dtype=float)
+    successes, failures = np.zeros((1, len(times))), np.zeros((1, len(times)))
+    for index, point in enumerate(points):
+        successes[0, index], failures[0, index] = point.solved, point.at_risk - point.solved
     lambda_ = _rate_bounds(successes, failures, times, confidence)
     forms = _forms(successes[0], failures[0])
     exponential, constant = forms[0], forms[1]
@@ -238,16 +240,12 @@ def _attempts(theta: float) -> Callable[[float], float]:
 def _rate_bounds(solved: Floats, failed: Floats, times: Floats, confidence: float) -> Bounds:
     """λ with its profile interval; `solved` and `failed` hold one set."""
     slack = NormalDist().inv_cdf((1 + confidence) / 2) ** 2 / 2
-    later, earlier = solved[0, 1:].any(), solved[0, :-1].any()
-    estimate = float(best_rate(solved, failed, times)[0]) if later and earlier else None
-    if estimate is None:
-        best = _at_one_attempt(solved[0], failed[0], 0 if earlier else -1)
-    else:
-        best = float(log_likelihood(solved, failed, estimate * times)[0])
+    (rate,), (largest,) = best(solved, failed, times)
+    estimate = float(rate) if math.isfinite(rate) else None
 
     def inside(rates: Floats) -> Floats:
         profile = log_likelihood(solved[:, None], failed[:, None], rates[..., None] * times)
-        return profile - best + slack
+        return np.asarray(profile - largest + slack)
 
     def end(direction: float) -> float:
         """From inside the interval outwards; with an estimate at infinity, from there inwards."""
@@ -257,12 +255,7 @@ def _rate_bounds(solved: Floats, failed: Floats, times: Floats, confidence: floa
         far = outward(lambda rates: -inside(rates), np.zeros(1), -direction)
         return float(crossing(inside, far, outward(inside, far, direction))[0])
 
-    return Bounds(estimate, end(-1.0) if earlier else None, end(1.0) if later else None)
-
-
-def _at_one_attempt(solved: Floats, failed: Floats, index: int) -> float:
-    """The log-likelihood where everything was solved at one attempt and the chance elsewhere is 0: λ → ±∞."""
-    return _binomial(solved[index], failed[index], solved[index] / (solved[index] + failed[index]))
+    return Bounds(estimate, end(-1.0) if rate > -math.inf else None, end(1.0) if rate < math.inf else None)
 
 
 def _binomial(solved: float, failed: float, chance: float) -> float:
@@ -304,13 +297,11 @@ def _forms(solved: Floats, failed: Floats) -> tuple[FittedForm, ...]:
 
 def _declining(solved: Floats, failed: Floats, times: Floats) -> Floats:
     """h_t of the decline λ·x at the maximum, which may lie at infinity."""
-    alone = np.zeros(len(solved))
-    for index in (0, -1):
-        if solved[index] == solved.sum():
-            alone[index] = solved[index] / (solved[index] + failed[index])
-            return alone
-    rate = float(best_rate(solved[None], failed[None], times)[0])
-    return chances(solved, failed, rate * times)
+    (rate,), _ = best(solved[None], failed[None], times)
+    if math.isfinite(rate):
+        return chances(solved, failed, rate * times)
+    alone = solved > 0
+    return np.where(alone, solved / np.maximum(solved + failed, 1), 0.0)
 
 
 def _beta_geometric(solved: Floats, failed: Floats) -> Floats:
@@ -324,10 +315,10 @@ def _beta_geometric(solved: Floats, failed: Floats) -> Floats:
     tried = np.concatenate(([0.0], np.geomspace(1e-4, 1e4, 81)))
     while True:
         likelihoods = log_likelihood(solved, failed, np.log1p(tried[:, None] * steps))
-        best = int(likelihoods.argmax())
-        low, high = tried[max(best - 1, 0)], tried[min(best + 1, len(tried) - 1)]
+        place = int(likelihoods.argmax())
+        low, high = tried[max(place - 1, 0)], tried[min(place + 1, len(tried) - 1)]
         if high - low <= 1e-7 * (1 + high):
-            return chances(solved, failed, np.log1p(tried[best] * steps))
+            return chances(solved, failed, np.log1p(tried[place] * steps))
         tried = np.linspace(low, high, 33)
 
 

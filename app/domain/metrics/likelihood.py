@@ -4,7 +4,7 @@ Every curve here has the form
 
 .. math:: S_t \sim \mathrm{Binomial}(N_t, h_t), \qquad \log h_t = \log h_s - g_t
 
-with a known decline g and an unknown level h_s, and h_t ≤ 1 at the fitted attempts alone. For given g the
+with a known decline g and an unknown level h_s, and h_t ≤ 1 at these attempts alone. For given g the
 log-likelihood is concave in log h_s; for g = λ·x it is concave in (log h_s, λ), so the likelihood profiled over h_s
 has one maximum in λ, and falls on both sides of it.
 
@@ -15,6 +15,7 @@ parameter changes, are left out of every log-likelihood.
 from collections.abc import Callable
 
 import numpy as np
+from scipy.special import xlogy
 
 from app.domain.metrics.intervals import Floats
 
@@ -32,7 +33,7 @@ def level_odds(solved: Floats, failed: Floats, decline: Floats) -> Floats:
     Parameters
     ----------
     solved, failed
-        S_t and N_t − S_t. Each set needs at least one solve and one failure.
+        S_t and N_t − S_t; both 0 where nobody was left. Each set needs at least one solve and one failure.
     decline
         g_t, of any sign.
     """
@@ -89,6 +90,28 @@ def best_rate(solved: Floats, failed: Floats, times: Floats, *, points: int = 31
     falls = slope(start[:, None])[:, 0] < 0
     above, below = outward(slope, start, 1.0), outward(lambda rates: -slope(rates), start, -1.0)
     return crossing(slope, np.where(falls, below, start), np.where(falls, start, above), points)
+
+
+def best(solved: Floats, failed: Floats, times: Floats, *, points: int = 31) -> tuple[Floats, Floats]:
+    """λ at the maximum for the decline λ·x, ±∞ where the likelihood rises for ever, and the largest log-likelihood.
+
+    Parameters
+    ----------
+    solved, failed, times, points
+        As for `best_rate`, but one solve at any attempt is enough.
+    """
+    later, earlier = solved[:, 1:].any(-1), solved[:, :-1].any(-1)
+    finite = later & earlier
+    rates = np.where(later, -np.inf, np.inf)
+    # At ±∞ everything was solved at the first or at the last attempt, and the chance elsewhere is 0.
+    alone = np.where(later, -1, 0)
+    rows = np.arange(len(solved))
+    s, f = solved[rows, alone], failed[rows, alone]
+    largest = xlogy(s, s / np.maximum(s + f, 1)) + xlogy(f, f / np.maximum(s + f, 1))
+    if finite.any():
+        rates[finite] = best_rate(solved[finite], failed[finite], times, points=points)
+        largest[finite] = log_likelihood(solved[finite], failed[finite], rates[finite, None] * times)
+    return rates, largest
 
 
 def outward(f: Callable[[Floats], Floats], start: Floats, direction: float) -> Floats:

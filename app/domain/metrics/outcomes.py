@@ -45,6 +45,8 @@ class Outcomes:
         False where it was cut short or still runs: censored.
     trajectory
         Row of the trajectory of each attempt; attempts are sorted by it, then by number.
+    segment
+        Fresh starts of its trajectory before it.
     verdict
         Index into `VERDICTS`.
     passed, executed, total
@@ -64,6 +66,7 @@ class Outcomes:
     judged: Ints
     finished: Bools
     trajectory: Ints
+    segment: Ints
     verdict: Ints
     passed: Ints
     executed: Ints
@@ -90,8 +93,9 @@ class Outcomes:
 
     @property
     def followed(self) -> Bools:
-        """Whether another attempt of the same trajectory follows."""
-        return np.asarray(np.diff(self.trajectory, append=len(self.unit)) == 0)
+        """Whether another attempt of the same trajectory follows, which answers it: no fresh start lies between."""
+        same = np.diff(self.trajectory, append=len(self.unit)) == 0
+        return np.asarray(same & (np.diff(self.segment, append=0) == 0))
 
     def by_unit(self, *columns: Floats | Bools) -> Floats:
         """Values of trajectories, averaged over the samples of a problem and summed over a unit: units × columns."""

@@ -1,7 +1,7 @@
 """What happens from one attempt to the next: fixes, regressions, verdicts that follow verdicts, and what they cost.
 
 T_i is the number of all cases, visible and hidden, that the program of iteration i passes. Attempts of one problem
-depend on each other, so every interval resamples problems.
+depend on each other, so every interval resamples problems. A fresh start answers no attempt: no pair spans one.
 
 References
 ----------
@@ -22,7 +22,7 @@ ERRORS = tuple(verdict for verdict in VERDICTS if verdict is not Verdict.AC)
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """Counts over all pairs of an attempt and the next one of the same trajectory.
+    """Counts over all pairs of an attempt and the next one of the same trajectory, without a fresh start between them.
 
     Attributes
     ----------

@@ -192,3 +192,14 @@ def test_censored_problems_leave_the_risk_set_without_a_failure() -> None:
     fit = fit_hazard([50, 10], 100, [10, 0])
     assert fit.lambda_ is not None
     assert fit.lambda_.estimate == pytest.approx(math.log(2), abs=1e-9)
+
+
+def test_the_chance_stays_possible_at_attempts_that_nobody_was_left_for() -> None:
+    # 50: 24, 14 and the last 12 solved; three attempts more were allowed. A curve through 14 of 26 and 12 of 12 would
+    # pass 1 at t = 3. Shorter, with nothing allowed after the last solve, it may go through both.
+    fit, short = fit_hazard([24, 14, 12, 0, 0, 0], 50, start=1), fit_hazard([24, 14, 12], 50, start=1)
+    assert fit.forms[0].chances == pytest.approx(sorted(fit.forms[0].chances))
+    assert fit.forms[0].chances[-1] == pytest.approx(1.0)
+    assert short.forms[0].chances == pytest.approx((14 / 26, 1.0))
+    for one in fit.forms:
+        assert all(0 <= chance <= 1 + 1e-12 for chance in one.chances), one.form

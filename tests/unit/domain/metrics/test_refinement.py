@@ -93,3 +93,11 @@ def test_samples_are_averaged_within_the_problem() -> None:
     )
     # (0.5 + 1) solved by (750 + 500) tokens.
     assert estimate(solved_per_1000_tokens(run, Resamples(2))) == pytest.approx(1.5 / 1.25)
+
+
+def test_a_fresh_start_answers_no_attempt() -> None:
+    # WA 4, then again from the task: what follows neither fixes nor worsens it. Within the second segment 3 → 10.
+    fresh = [Try("WA", 4), Try("WA", 3, segment=1), changed(SOLVED, segment=1)]
+    run = outcomes_of([Way(fresh)], attempts=3)
+    assert flow(run).matrix == {(Verdict.WA, Verdict.AC): 1}
+    assert estimate(change_share(run, Resamples(1), -1)) == 0
