@@ -24,12 +24,17 @@ def essential_size(
     """
     withheld = match.bugs if rules is Rules.PAPER else ()
     entries = match.block.entries
+
+    def revised(first: int, length: int) -> Program:
+        part = entries[first : first + length]
+        return revision(buggy, truth, part, withheld=withheld, preceding=entries[:first], rules=rules)
+
     slices = [
-        (length, revision(buggy, truth, entries[first : first + length], withheld=withheld, rules=rules))
+        (length, program)
         for length in range(1, min(limit, len(entries)))
         for first in range(len(entries) - length + 1)
+        if parses(program := revised(first, length))
     ]
-    slices = [(length, program) for length, program in slices if parses(program)]
     for (length, _), passed in zip(slices, passes([program for _, program in slices]), strict=False):
         if passed:
             return length

@@ -1,5 +1,6 @@
 """Which known bugs each block of a repair answers to, and the programs that tell whether it fixes them. Pure."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -15,8 +16,9 @@ class Rules(StrEnum):
 
     PAPER = "paper"
     PUBLISHED_CODE = "published_code"
-    """Contexts of the near rule by that code's line arithmetic; on a shared line the block that starts lower wins; no
-    ground truth is withheld while essential edits are looked for; a match is credited |E| plus what exceeds it."""
+    """Exact is what has the same lines and texts; contexts of the near rule follow that code's line arithmetic; of two
+    edits in one place that of the block that starts lower wins; no ground truth is withheld while essential edits are
+    looked for; a match is credited |E| plus what exceeds it."""
 
 
 class Rule(StrEnum):
@@ -51,7 +53,7 @@ def match_blocks(
     found: dict[int, Match] = {}
     unclaimed = list(range(len(truth)))
     for index, block in enumerate(predicted):
-        own = next((bug for bug in unclaimed if truth[bug] == block), None)
+        own = next((bug for bug in unclaimed if _same(truth[bug], block, rules)), None)
         if own is not None:
             unclaimed.remove(own)
             found[index] = Match(block, Rule.EXACT, (own,))
@@ -71,15 +73,17 @@ def revision(
     entries: Sequence[LineEdit],
     *,
     withheld: Sequence[int],
+    preceding: Sequence[LineEdit] = (),
     rules: Rules = Rules.PAPER,
 ) -> Program:
     """The buggy program with every bug repaired by its ground truth but those withheld, and with `entries` made.
 
-    On lines that both change, the entries win.
+    On lines that both change, the entries win. `preceding` are the entries above them in their block: the published
+    code tells several entries of a line apart by their number.
     """
     kept = [block for bug, block in enumerate(truth) if bug not in withheld]
     if rules is Rules.PUBLISHED_CODE:
-        return apply_script(buggy, _overlaid([*kept, Block(tuple(entries))]))
+        return apply_script(buggy, _overlaid(kept, Block(tuple(entries)), preceding))
     changed = {(entry.path, entry.line) for entry in entries}
     others = [entry for block in kept for entry in block.entries if (entry.path, entry.line) not in changed]
     return apply_script(buggy, order([*others, *entries]))
@@ -98,6 +102,14 @@ def _matched(truth: Sequence[Block], block: Block, unclaimed: Sequence[int], sur
         if _texts(truth[bug]) == _texts(block):
             return Match(block, Rule.DISTANT, (bug,))
     return Match(block, Rule.SPURIOUS, ())
+
+
+def _same(bug: Block, block: Block, rules: Rules) -> bool:
+    if rules is Rules.PAPER:
+        return bug == block
+    # An Add and a Modify of a blank line are not told apart there.
+    lines = [[(entry.path, entry.line) for entry in one.entries] for one in (bug, block)]
+    return lines[0] == lines[1] and _texts(bug) == _texts(block)
 
 
 def _texts(block: Block) -> list[tuple[str, str]]:
@@ -195,12 +207,12 @@ def _set(lines: Sequence[str]) -> frozenset[str]:
     return frozenset(line for line in lines if line.strip())
 
 
-def _overlaid(found: Sequence[Block]) -> list[LineEdit]:
+def _overlaid(kept: Sequence[Block], block: Block, preceding: Sequence[LineEdit]) -> list[LineEdit]:
     """Entries of blocks laid over each other in the order of their starts, as the published code's line keys do it."""
     entries: dict[tuple[str, int, int], LineEdit] = {}
-    for block in sorted(found, key=lambda one: (one.path, one.start)):
-        at_line: dict[int, int] = {}
-        for entry in block.entries:
-            number = at_line[entry.line] = at_line.get(entry.line, -1) + 1
-            entries[entry.path, entry.line, number] = entry
+    for one in sorted([*kept, block], key=lambda one: (one.path, one.start)):
+        above = Counter(entry.line for entry in preceding) if one is block else Counter[int]()
+        for entry in one.entries:
+            entries[entry.path, entry.line, above[entry.line]] = entry
+            above[entry.line] += 1
     return list(entries.values())

@@ -140,6 +140,31 @@ def test_on_shared_lines_the_repair_wins(rules: Rules) -> None:
     assert revision(buggy, truth, block.entries, withheld=(), rules=rules) == program(expected)
 
 
+def test_the_published_code_tells_entries_apart_by_line_and_number() -> None:
+    # A blank line that becomes code is exact where one is added before it.
+    truth, predicted = {5: ["    d = 4", "    e = 4"]}, {6: ["    e = 4"]}
+    assert matched(truth, predicted) == [("wrap", (0,))]
+    assert matched(truth, predicted, Rules.PUBLISHED_CODE) == [("exact", (0,))]
+    # The first of two lines added before line 4 takes the place of what the bug does to line 4, the second does not. It is
+    # added first then, and the bug's own edit meets the added line where line 4 was.
+    buggy = Program.single(BUGGY)
+    bug = blocks_of({4: ["    c = 30"]})
+    (block,) = blocks_of({3: ["    b = 2", "    one = 1", "    two = 2"]})
+    first, second = (
+        revision(
+            buggy,
+            bug,
+            block.entries[at : at + 1],
+            withheld=(),
+            preceding=block.entries[:at],
+            rules=Rules.PUBLISHED_CODE,
+        )
+        for at in (0, 1)
+    )
+    assert first == program({4: ["    one = 1", "    c = 3"]})
+    assert second == program({4: ["    c = 30", "    c = 3"]})
+
+
 def test_the_published_code_lets_the_lower_block_win() -> None:
     buggy = Program.single(BUGGY)
     truth = blocks_of({4: ["    c = 30"], 5: ["    d = 40"]})
