@@ -145,8 +145,8 @@ def test_the_published_code_tells_entries_apart_by_line_and_number() -> None:
     truth, predicted = {5: ["    d = 4", "    e = 4"]}, {6: ["    e = 4"]}
     assert matched(truth, predicted) == [("wrap", (0,))]
     assert matched(truth, predicted, Rules.PUBLISHED_CODE) == [("exact", (0,))]
-    # The first of two lines added before line 4 takes the place of what the bug does to line 4, the second does not. It is
-    # added first then, and the bug's own edit meets the added line where line 4 was.
+    # The first of two lines added before line 4 takes the place of what the bug does to line 4, the second does not. It
+    # is added first then, and the bug's own edit meets the added line where line 4 was.
     buggy = Program.single(BUGGY)
     bug = blocks_of({4: ["    c = 30"]})
     (block,) = blocks_of({3: ["    b = 2", "    one = 1", "    two = 2"]})
