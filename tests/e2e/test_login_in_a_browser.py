@@ -7,14 +7,24 @@ from pathlib import Path
 
 from argon2 import PasswordHasher
 from cryptography.fernet import Fernet
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, Page
 
 from app.config import Settings
 from app.db.session import Database
 from tests.e2e.conftest import serve
+from tests.e2e.test_accessibility import AXE, SERIOUS
 from tests.fixtures.example_data import store_example
 
 PASSWORD = "correct horse battery"
+
+
+def serious_of(page: Page, said: list[str]) -> list[str]:
+    """What axe finds serious on a page; that it offends against the policy itself is not counted as said."""
+    before = list(said)
+    page.evaluate(AXE)
+    found: list[str] = page.evaluate(SERIOUS)
+    said[:] = before
+    return found
 
 
 def test_a_team(browser: Browser, sqlite_template: Path, tmp_path: Path) -> None:
@@ -40,6 +50,7 @@ def test_a_team(browser: Browser, sqlite_template: Path, tmp_path: Path) -> None
         with serve(settings) as url:
             page.goto(f"{url}/runs/{example.paused}")
             assert page.title() == "Log in · Halflife"
+            assert not scripts or serious_of(page, said) == []
             page.fill("#password", PASSWORD)
             page.click("main button")
             assert page.url == f"{url}/runs/{example.paused}"
@@ -50,6 +61,7 @@ def test_a_team(browser: Browser, sqlite_template: Path, tmp_path: Path) -> None
             page.fill("#name", f"with scripts: {scripts}")
             page.click("text=Make the token")
             assert page.locator("pre code").first.text_content().startswith("hl_")
+            assert not scripts or serious_of(page, said) == []
             page.click("footer >> text=Log out")
             assert page.url == f"{url}/login"
             page.goto(f"{url}/tokens")
