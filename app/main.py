@@ -31,6 +31,7 @@ from app.web.errors import API_ERRORS, install_error_pages
 from app.web.live import LiveRuns
 from app.web.pages import (
     computed,
+    fresh_starts,
     leaderboard,
     login,
     models,
@@ -110,6 +111,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         run,
         rejudgings,
         trajectory,
+        fresh_starts,
         models,
         problem_imports,
         problem_sets,

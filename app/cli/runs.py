@@ -14,6 +14,7 @@ from app.cli.serve import START_SECONDS, worker_children
 from app.db.base import LARGEST_ID
 from app.db.models import RejudgingStatus, RunStatus
 from app.db.queries.decay_counts import RunSummary, run_summary
+from app.db.queries.fresh_starts import arms_under_way, fresh_starts
 from app.db.queries.progress import WaitKind
 from app.db.queries.rejudging import RejudgingView, rejudging_view
 from app.db.queries.runs import RunFilter, RunOrder, SortKey, list_runs
@@ -24,18 +25,25 @@ from app.domain.protocol.policy import Disclosure, History, Protocol, Start, Sto
 from app.domain.protocol.restart import FreshStart, RestartRule
 from app.domain.work import WorkerKind
 from app.judge.judge import JUDGE_VERSION
+from app.services.add_arms import ArmRequest, start_arms
 from app.services.control_run import cancel_run, pause_run, resume_run
 from app.services.manage_endpoints import ensure_repair_search
 from app.services.rejudge_run import apply_rejudging, start_rejudging
 from app.services.retry_run import retry_run
 from app.services.submit_run import DEFAULT_IN_FLIGHT, RunRequest, submit_run
 from app.web.documents import rejudging_document, trajectory_document
+from app.web.fresh_starts import arms_text, document
 from app.web.pace import backing_off, waiting
 from app.web.text import printable
 
 app = typer.Typer(help="Runs: create, follow, show.", no_args_is_help=True)
 
 RunId = Annotated[int, typer.Argument(metavar="ID", max=LARGEST_ID)]
+ArmOption = Annotated[
+    list[str] | None,
+    typer.Option(help="An arm beside it that starts afresh: t50, once:N, every:N, adaptive:N, resample, reference:N."),
+]
+IndependentFlag = Annotated[bool, typer.Option("--independent", help="Arms share no attempts with their baseline.")]
 POLL_SECONDS = 0.5
 ENDED = (RunStatus.COMPLETED, RunStatus.CANCELLED)
 
@@ -76,6 +84,8 @@ def create(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="One problem with one attempt, left out of boards.")
     ] = False,
+    arm: ArmOption = None,
+    independent: IndependentFlag = False,
     wait: Annotated[bool, typer.Option("--wait", help="Follow the run; starts workers if none are running.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
@@ -105,6 +115,8 @@ def create(
             budget_cost=budget_cost,
             max_in_flight=in_flight,
             dry_run=dry_run,
+            arms=tuple(ArmRequest.parse(text) for text in arm or ()),
+            arms_independent=independent,
         )
         run_id = submit_run(opened.db, request)
         wake_all(opened)
@@ -126,6 +138,19 @@ def show(run_id: RunId, as_json: JsonFlag = False) -> None:
     with installation() as opened:
         summary = _summary(opened, run_id)
     emit(_document(summary), as_json, _text(summary))
+
+
+@app.command("arms")
+def arms(run_id: RunId, arm: ArmOption = None, independent: IndependentFlag = False, as_json: JsonFlag = False) -> None:
+    """Start arms with fresh starts beside a run, with the workers of a running server; show what came of all."""
+    with installation() as opened:
+        if arm:
+            begun = start_arms(opened.db, run_id, [ArmRequest.parse(text) for text in arm], shares=not independent)
+            note(f"runs {', '.join(map(str, begun))} started" if begun else "they start once the baseline has ended")
+            wake_all(opened)
+        with opened.db.read() as session:
+            found = fresh_starts(session, run_id)
+    emit(document(found), as_json, printable(arms_text(found)))
 
 
 @app.command("list")
@@ -273,7 +298,9 @@ def _follow(opened: Installation, run_id: int) -> Exit:
         if line != last:
             note(line)
             last = line
-        if summary.status in ENDED:
+        with opened.db.read() as session:
+            arms = arms_under_way(session, run_id)
+        if summary.status in ENDED and not arms:
             ended.append(Exit.ENDED)
         elif summary.status == RunStatus.PAUSED:
             ended.append(Exit.PAUSED)

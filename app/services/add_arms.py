@@ -161,6 +161,8 @@ def _add(
         active_since=now,
         trajectories_total=baseline.trajectories_total,
         max_in_flight=baseline.max_in_flight,
+        budget_tokens=baseline.budget_tokens,
+        budget_cost=baseline.budget_cost,
         baseline_run_id=baseline.id,
         shares_attempts=shares,
         arm_origin=origin,

@@ -6,6 +6,7 @@ Okabe–Ito's, and every series has a dash pattern or a marker of its own as wel
 
 import json
 import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,9 +40,22 @@ _SUBSCRIPT = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 THEMES = {"light": LIGHT, "dark": DARK}
 
 
+ARM_COLOURS = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#8c8c00")
+ARM_DASHES = ("dash", "dot", "dashdot", "longdash", "longdashdot", "solid", "dash")
+
+
 def decay_chart(index: Decay, policy: Protocol) -> Markup:
     """The decay curve as JSON for a <script type="application/json">, both themes."""
-    figures = {name: _decay_figure(index, policy, palette).to_plotly_json() for name, palette in THEMES.items()}
+    return _in_both_themes(lambda palette: _decay_figure(index, policy, palette))
+
+
+def arms_chart(arms: Sequence[tuple[str, Decay, Mapping[int, int]]]) -> Markup:
+    """Effectiveness by attempt of a baseline and its arms: of each its name, curve, and fresh starts by attempt."""
+    return _in_both_themes(lambda palette: _arms_figure(arms, palette))
+
+
+def _in_both_themes(draw: Callable[[Palette], go.Figure]) -> Markup:
+    figures = {name: draw(palette).to_plotly_json() for name, palette in THEMES.items()}
     # "<" cannot end the script element, or open a comment in it, once it is an escape.
     text = json.dumps(figures, separators=(",", ":")).replace("<", "\\u003c")
     return Markup(text)  # noqa: S704 — JSON of our own numbers and words, with "<" escaped above
@@ -58,45 +72,91 @@ def _decay_figure(index: Decay, policy: Protocol, palette: Palette) -> go.Figure
         for attempt, name in reached(index, last).items():
             shapes.append(_tick(attempt, index.intercept * math.exp(-index.lambda_ * attempt), palette))
             annotations.append(_tick_name(attempt, name, palette))
-    muted = {"color": palette.muted}
     return go.Figure(
         data=traces,
-        layout={
-            "template": {},
-            "font": {"family": "Inter, sans-serif", "size": 13, "color": palette.text},
-            "paper_bgcolor": "rgba(0,0,0,0)",
-            "plot_bgcolor": "rgba(0,0,0,0)",
-            "margin": {"l": 44, "r": 16, "t": 28, "b": 44},
-            "hoverlabel": {
-                "bgcolor": palette.surface,
-                "bordercolor": palette.line,
-                "font": {"color": palette.text},
-            },
-            "legend": {"orientation": "h", "x": 1, "y": 1, "xanchor": "right", "yanchor": "bottom"},
-            "dragmode": False,
-            "xaxis": {
-                "title": {"text": "attempt", "font": {**muted, "size": 13}, "standoff": 8},
-                "range": [-0.25, last + 0.35],
-                "dtick": max(1, math.ceil(policy.attempts / 12)),
-                "showgrid": False,
-                "zeroline": False,
-                "fixedrange": True,
-                "tickfont": muted,
-            },
-            "yaxis": {
-                "range": [0, ceiling(index)],
-                "gridcolor": palette.line,
-                "zeroline": True,
-                "zerolinecolor": palette.muted,
-                "zerolinewidth": 1,
-                "fixedrange": True,
-                "tickfont": muted,
-                "nticks": 6,
-            },
-            "shapes": shapes,
-            "annotations": annotations,
-        },
+        layout=_layout(last, ceiling(index), palette) | {"shapes": shapes, "annotations": annotations},
     )
+
+
+def _arms_figure(arms: Sequence[tuple[str, Decay, Mapping[int, int]]], palette: Palette) -> go.Figure:
+    last = max((len(index.points) - 1 for _, index, _ in arms), default=0)
+    highest = max((100 * (one.hazard.estimate or 0.0) for _, index, _ in arms for one in index.points), default=100.0)
+    traces = []
+    for number, (name, index, started) in enumerate(arms):
+        colour = palette.observed if number == 0 else ARM_COLOURS[(number - 1) % len(ARM_COLOURS)]
+        attempts = [point.attempt for point in index.points]
+        percents = [100 * (point.hazard.estimate or 0.0) for point in index.points]
+        texts = [
+            f"{name}<br>attempt {point.attempt}: {point.solved:,} of {point.at_risk:,} solved, {percent:.1f} %"
+            + (f"<br>{started[point.attempt]:,} started afresh here" if started.get(point.attempt) else "")
+            for point, percent in zip(index.points, percents, strict=True)
+        ]
+        traces.append(
+            {
+                "type": "scatter",
+                "x": attempts,
+                "y": percents,
+                "mode": "lines+markers",
+                "name": name,
+                "line": {
+                    "color": colour,
+                    "width": 2,
+                    "dash": "solid" if number == 0 else ARM_DASHES[(number - 1) % len(ARM_DASHES)],
+                },
+                "marker": {
+                    "color": colour,
+                    "size": [13 if started.get(attempt) else 7 for attempt in attempts],
+                    "symbol": ["diamond" if started.get(attempt) else "circle" for attempt in attempts],
+                },
+                "cliponaxis": False,
+                "text": texts,
+                "hoverinfo": "text",
+            }
+        )
+    top = min(103.0, max(20.0, 10.0 * math.ceil((highest + 2) / 10)))
+    layout = _layout(last, top, palette) | {"annotations": [_axis_title(palette)]}
+    # Names of arms are long: the legend stands below.
+    layout["legend"] = {"orientation": "h", "x": 0, "xanchor": "left", "y": -0.2, "yanchor": "top"}
+    layout["margin"] = {"l": 44, "r": 16, "t": 28, "b": 96}
+    return go.Figure(data=traces, layout=layout)
+
+
+def _layout(last: int, top: float, palette: Palette) -> dict[str, Any]:
+    """Percent of the problems still unsolved against attempts."""
+    muted = {"color": palette.muted}
+    return {
+        "template": {},
+        "font": {"family": "Inter, sans-serif", "size": 13, "color": palette.text},
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "margin": {"l": 44, "r": 16, "t": 28, "b": 44},
+        "hoverlabel": {
+            "bgcolor": palette.surface,
+            "bordercolor": palette.line,
+            "font": {"color": palette.text},
+        },
+        "legend": {"orientation": "h", "x": 1, "y": 1, "xanchor": "right", "yanchor": "bottom"},
+        "dragmode": False,
+        "xaxis": {
+            "title": {"text": "attempt", "font": {**muted, "size": 13}, "standoff": 8},
+            "range": [-0.25, last + 0.35],
+            "dtick": max(1, math.ceil((last + 1) / 12)),
+            "showgrid": False,
+            "zeroline": False,
+            "fixedrange": True,
+            "tickfont": muted,
+        },
+        "yaxis": {
+            "range": [0, top],
+            "gridcolor": palette.line,
+            "zeroline": True,
+            "zerolinecolor": palette.muted,
+            "zerolinewidth": 1,
+            "fixedrange": True,
+            "tickfont": muted,
+            "nticks": 6,
+        },
+    }
 
 
 def _points(points: tuple[RiskSet, ...], policy: Protocol, palette: Palette) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeVar
@@ -27,6 +27,7 @@ from app.domain.protocol.policy import (
 )
 from app.domain.protocol.presets import PRESETS
 from app.domain.protocol.restart import COUNTED, NO_FRESH_START, FreshStart, RestartRule
+from app.services.add_arms import ArmRequest
 from app.services.manage_endpoints import DEFAULT_TIMEOUT_SECONDS, EndpointChange, EndpointRequest
 from app.services.submit_run import DEFAULT_IN_FLIGHT, RunRequest
 
@@ -36,6 +37,8 @@ Value = TypeVar("Value")
 LARGEST_COUNT = 10**12
 """No budget or limit is larger; the database's integers end at 9·10¹⁸."""
 MOST_IN_FLIGHT = 10_000
+MOST_ARMS = 12
+"""Arms started at once: each may cost as much as the run itself."""
 GENERAL = "form"
 """Where an error goes that belongs to no single field."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
@@ -69,6 +72,9 @@ class RunForm(BaseModel):
     """Set by the button of a preset."""
     dry_run: str = ""
     """Set by the dry run's button."""
+    arm: list[str] = []
+    more_arms: str = ""
+    arms_independent: str = ""
 
     def with_preset(self) -> "RunForm":
         """The form as the pressed preset fills it in; what no preset decides stays as typed."""
@@ -131,6 +137,7 @@ class FieldErrors:
 RUN_FIELDS = {
     "attempts": "attempts",
     "fresh start": "fresh_start",
+    "arm": "more_arms",
     "problem set": "problem_set",
     "model": "model",
     "protocol": "start",
@@ -185,7 +192,18 @@ def read_run(form: RunForm, errors: FieldErrors) -> RunRequest:
         budget_cost=errors.read("budget_cost", lambda: _optional(form.budget_cost, _number), None),
         max_in_flight=errors.read("in_flight", lambda: _whole(form.in_flight, 1, MOST_IN_FLIGHT), DEFAULT_IN_FLIGHT),
         dry_run=bool(form.dry_run),
+        arms=errors.read("more_arms", lambda: read_arms(form.arm, form.more_arms), ()),
+        arms_independent=bool(form.arms_independent),
     )
+
+
+def read_arms(chosen: Sequence[str], more: str) -> tuple[ArmRequest, ...]:
+    """The arms ticked and typed, each once. Raises InputError."""
+    texts = [*chosen, *re.split(r"[\s,]+", more)]
+    arms = tuple(dict.fromkeys(ArmRequest.parse(text) for text in texts if text))
+    if len(arms) > MOST_ARMS:
+        raise InputError(f"at most {MOST_ARMS} arms at once, not {len(arms)}")
+    return arms
 
 
 def run_form(run: Run) -> RunForm:

@@ -65,9 +65,10 @@ def fresh_start(policy: FreshStart) -> str:
         case RestartRule.REFERENCE:
             return f"at every repair whose index is a multiple of {policy.after}, as the authors' code"
         case rule:
-            return f"{rule.value}, after {count(policy.after or 0, 'debugging attempt')}".replace(
-                "every, after", "after every"
-            )
+            times = policy.after or 1
+            if rule is RestartRule.ONCE:
+                return f"once, after {count(times, 'debugging attempt')}"
+            return f"after every {'debugging attempt' if times == 1 else count(times, 'debugging attempt')}"
 
 
 def count(number: int, singular: str, plural: str | None = None) -> str:

@@ -24,7 +24,10 @@ from app.domain.protocol.policy import Disclosure, Protocol, Start
 MOST_UNFINISHED = 50
 """Runs that have not ended are computed anew for each reader: no more of them than this."""
 
-_OF_RUN: dict[str, ColumnElement[Any]] = {"tokens": Run.tokens_spent.expression, "cost": Run.cost_spent.expression}
+_OF_RUN: dict[str, ColumnElement[Any]] = {
+    "tokens": Run.tokens_spent + Run.tokens_shared,
+    "cost": Run.cost_spent + Run.cost_shared,
+}
 """What a board is sorted by that is no figure, but a counter of the run."""
 
 
@@ -242,8 +245,8 @@ def board_rows(session: Session, run_ids: Sequence[int]) -> dict[int, BoardRow]:
             Run.status,
             Run.trajectories_total,
             Run.trajectories_ended,
-            Run.tokens_spent,
-            Run.cost_spent,
+            _OF_RUN["tokens"].label("tokens"),
+            _OF_RUN["cost"].label("cost"),
             Run.created_at,
             Run.finished_at,
             Run.endpoint_id,
@@ -280,8 +283,8 @@ def board_rows(session: Session, run_ids: Sequence[int]) -> dict[int, BoardRow]:
             status=row.status,
             problems=row.trajectories_total,
             ended=row.trajectories_ended,
-            tokens=row.tokens_spent,
-            cost=row.cost_spent,
+            tokens=row.tokens,
+            cost=row.cost,
             created_at=row.created_at,
             finished_at=row.finished_at,
             figures=row.figures,

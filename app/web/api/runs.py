@@ -10,6 +10,7 @@ from app.db.base import LARGEST_ID
 from app.db.models import RunStatus
 from app.db.queries import runs as queries
 from app.db.queries.decay_counts import RunSummary, run_summary
+from app.db.queries.fresh_starts import fresh_starts
 from app.db.queries.progress import Progress, Wait, WaitKind
 from app.db.queries.run import run_head, run_trajectories
 from app.db.queries.trajectory import trajectory_detail
@@ -27,6 +28,7 @@ from app.domain.protocol.policy import (
 )
 from app.domain.protocol.restart import FreshStart, RestartRule
 from app.judge.judge import JUDGE_VERSION
+from app.services.add_arms import ArmRequest, start_arms
 from app.services.control_run import cancel_run, pause_run, resume_run
 from app.services.plan_run import Basis, Range, plan_run
 from app.services.retry_run import retry_run
@@ -34,11 +36,25 @@ from app.services.submit_run import DEFAULT_IN_FLIGHT, RunRequest, submit_run
 from app.web import pace
 from app.web.deps import AppState, RowId, State
 from app.web.documents import trajectory_document
-from app.web.forms import LARGEST_COUNT, MOST_IN_FLIGHT
+from app.web.forms import LARGEST_COUNT, MOST_ARMS, MOST_IN_FLIGHT
+from app.web.fresh_starts import document
 from app.web.text import printable
 from app.web.waking import wake_resumed, wake_run
 
 router = APIRouter(prefix="/api/runs", tags=["runs"])
+
+
+ArmText = Annotated[str, Field(max_length=40, description="`t50`, `once:2`, `every:2`, `adaptive:2`, `resample` …")]
+
+
+class ArmsIn(BaseModel):
+    """Arms to start beside a baseline. `t50`: once, after the t_50 of the baseline's curve, when that has ended.
+
+    `independent` arms share no attempts with the baseline.
+    """
+
+    arms: list[ArmText] = Field(min_length=1, max_length=MOST_ARMS)
+    independent: bool = False
 
 
 class FreshStartIn(BaseModel):
@@ -83,6 +99,8 @@ class RunIn(BaseModel):
     budget_cost: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     in_flight: int = Field(default=DEFAULT_IN_FLIGHT, ge=1, le=MOST_IN_FLIGHT)
     dry_run: bool = False
+    arms: list[ArmText] = Field(default=[], max_length=MOST_ARMS)
+    arms_independent: bool = False
 
     def request(self) -> RunRequest:
         """As the service takes it. Raises InputError."""
@@ -97,6 +115,8 @@ class RunIn(BaseModel):
             budget_cost=self.budget_cost,
             max_in_flight=self.in_flight,
             dry_run=self.dry_run,
+            arms=tuple(ArmRequest.parse(text) for text in self.arms),
+            arms_independent=self.arms_independent,
         )
 
 
@@ -426,6 +446,22 @@ def get_trajectory(state: State, run_id: RowId, trajectory_id: RowId) -> dict[st
     """One trajectory with every attempt. What a hidden case holds is told only where the protocol discloses all."""
     with state.db.read() as session:
         return trajectory_document(trajectory_detail(session, run_id, trajectory_id))
+
+
+@router.get("/{run_id}/fresh-starts")
+def get_fresh_starts(state: State, run_id: RowId) -> dict[str, Any]:
+    """The comparison of fresh starts that a run belongs to: every arm against its baseline."""
+    with state.db.read() as session:
+        return document(fresh_starts(session, run_id))
+
+
+@router.post("/{run_id}/fresh-starts", status_code=201)
+def add_arms(state: State, run_id: RowId, body: ArmsIn) -> dict[str, Any]:
+    """Start arms beside a run."""
+    arms = tuple(ArmRequest.parse(text) for text in body.arms)
+    for arm_id in start_arms(state.db, run_id, arms, shares=not body.independent):
+        wake_run(state, arm_id)
+    return get_fresh_starts(state, run_id)
 
 
 @router.post("/{run_id}/cancel")

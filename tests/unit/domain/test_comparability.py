@@ -83,7 +83,10 @@ def test_a_key_is_made_of_every_condition_by_name() -> None:
     """Keys are stored with figures: whoever changes this text raises METRICS_VERSION, or old runs differ from new."""
     text = (
         '{"attempts": 6, "cpu_seconds": null, "disclosure": "visible", "fresh_start": "none", "history": "full",'
-        ' "judge_version": 2, "max_tokens": 1024, "memory_mb": null, "problem_set_hash": "' + "a" * 64 + '", "problems": null,'
+        ' "judge_version": 2, "max_tokens": 1024, "memory_mb": null, "problem_set_hash": "'
+        + "a"
+        * 64
+        + '", "problems": null,'
         ' "prompts_version": 1, "start": "generate", "stop_on": "all", "system_prompt": null, "temperature": 0.8,'
         ' "top_p": null}'
     )
