@@ -16,7 +16,7 @@ from app.db.queries.leaderboard import BoardFilter, BoardGroup, BoardOrder, Boar
 from app.db.queries.run import RunHead
 from app.db.queries.runs import Choice
 from app.db.session import Database
-from app.domain.comparability import Conditions, Difference, differences, usual
+from app.domain.comparability import Conditions, ConditionsKey, Difference, differences, usual
 from app.domain.errors import InputError, NotFoundError
 from app.domain.metrics.figures import RANKED, RunFigures
 from app.domain.metrics.intervals import Proportion
@@ -265,7 +265,8 @@ class BoardView:
     """A board as it is now, counted but not read: see `board_lines`.
 
     `query` is the one asked for with what it left open filled in, `missing` are runs of its list that do not exist.
-    `usual`: the conditions that most runs share. `loose`: the rows without stored figures, each with itself as a group.
+    `usual`: the conditions that most runs share, `like`: the same in short where others are left out. `loose`: the rows
+    without stored figures, each with itself as a group.
     """
 
     query: BoardQuery
@@ -273,6 +274,7 @@ class BoardView:
     choices: BoardChoices
     missing: tuple[int, ...]
     usual: Conditions | None
+    like: ConditionsKey | None
     loose: tuple[tuple[BoardRow, BoardGroup], ...]
 
 
@@ -323,7 +325,8 @@ def view_board(db: Database, asked: BoardQuery) -> BoardView:
             unfinished=0 if query.problem_set_id is None else queries.unfinished_runs(session, query.problem_set_id),
         )
     missing = tuple(run_id for run_id in query.run_ids if run_id not in listed)
-    return BoardView(query, board, choices, missing, under, tuple(loose))
+    like = shared.key if query.alike and shared is not None else None
+    return BoardView(query, board, choices, missing, under, like, tuple(loose))
 
 
 def board_lines(db: Database, view: BoardView, rows: range | None = None) -> Iterator[Line]:
@@ -368,16 +371,15 @@ def _groups(session: Session, query: BoardQuery) -> tuple[list[BoardGroup], list
 def _ordered(session: Session, view: BoardView, rows: range | None) -> list[int]:
     """The runs at these places. Those without stored figures are merged in."""
     query = view.query
-    like = view.usual.key() if query.alike and view.usual is not None else None
     loose = [
         (row.run_id, BY_SLUG[query.sort].value(row))
         for row, group in view.loose
-        if like is None or group.key.alike(like)
+        if view.like is None or group.key.alike(view.like)
     ]
     # As many of them as there are may stand before the first place that is wanted.
     skipped = 0 if rows is None else max(0, rows.start - len(loose))
     stored = queries.ranked_runs(
-        session, query.filter, query.order, like, None if rows is None else range(skipped, rows.stop)
+        session, query.filter, query.order, view.like, None if rows is None else range(skipped, rows.stop)
     )
     merged = [run_id for run_id, _ in sorted([*stored, *loose], key=_place(query))]
     return merged if rows is None else merged[rows.start - skipped : rows.stop - skipped]

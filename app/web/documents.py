@@ -103,8 +103,8 @@ def trial_status(trial: TrialView) -> str:
     return "judged" if trial.judgement is not None else "failed"
 
 
-def rejudging_document(view: RejudgingView) -> dict[str, Any]:
-    """A re-judging: its progress, and once all is judged what it changes."""
+def rejudging_document(view: RejudgingView, rows: range | None = None) -> dict[str, Any]:
+    """A re-judging: its progress, and once all is judged what it changes; of the changes those at `rows`, or all."""
     effect = view.effect
     return {
         "id": view.id,
@@ -126,7 +126,7 @@ def rejudging_document(view: RejudgingView) -> dict[str, Any]:
                 "from": change.old,
                 "to": change.new,
             }
-            for change in view.changes
+            for change in (view.changes if rows is None else view.changes[rows.start : rows.stop])
         ],
         "before": None if effect is None else _counts(effect.before),
         "after": None if effect is None else {**_counts(effect.after), "surplus": effect.surplus},

@@ -32,6 +32,8 @@ from app.web.text import printable
 
 LARGEST_SNAPSHOT = 50_000_000
 """Bytes of JSON; more would make every opening of the link slow."""
+MOST_FROZEN = 2_000
+"""Rows of a leaderboard in a snapshot, which is read whole for each page of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +223,11 @@ def take_snapshot(db: Database, scope: Scope, now: datetime) -> dict[str, Any]:
     if scope.run_id is not None:
         taken = _RUN.dump_python(shared_run(db, scope, now), mode="json")
     else:
+        rows = view_board(db, board_query(scope)).board.total
+        if rows > MOST_FROZEN:
+            raise InputError(
+                f"a leaderboard of {rows:,} runs is too long to freeze: narrow it to {MOST_FROZEN:,}, or share it live"
+            )
         taken = _BOARD.dump_python(shared_board(db, board_query(scope), now), mode="json")
     if len(json.dumps(taken)) > LARGEST_SNAPSHOT:
         raise InputError("too much text to freeze: choose fewer texts, or share it live")

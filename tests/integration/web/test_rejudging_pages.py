@@ -45,7 +45,9 @@ def test_outdated_verdicts_are_announced_wherever_they_are_shown(client: TestCli
     assert (attempt["judge_version"], attempt["judging_outdated"]) == (EARLIER, True)
 
 
-def test_from_the_button_to_the_new_verdicts(client: TestClient, engine: Engine) -> None:
+def test_from_the_button_to_the_new_verdicts(
+    client: TestClient, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     sent = client.post("/runs/1/rejudgings")
     assert (sent.status_code, sent.headers["location"]) == (303, "/runs/1/rejudgings/1")
     begun = client.get("/runs/1/rejudgings/1").text
@@ -70,6 +72,11 @@ def test_from_the_button_to_the_new_verdicts(client: TestClient, engine: Engine)
     assert 'href="/runs/1/trajectories/2#attempt-1"' in preview
     over_api = client.get("/api/runs/1/rejudgings/1").json()
     assert (over_api["programs"], over_api["changed"], over_api["appliable"]) == (14, 4, True)
+    assert ([change["label"][-1] for change in over_api["changes"]], over_api["next_after"]) == (list("bcdf"), None)
+    last = client.get("/api/runs/1/rejudgings/1?after=3").json()
+    assert [(change["label"][-1], change["from"], change["to"]) for change in last["changes"]] == [("f", "RE", "WA")]
+    monkeypatch.setattr("app.web.api.rejudgings.PAGE", 3)
+    assert client.get("/api/runs/1/rejudgings/1").json()["next_after"] == 3
     assert {"from": "AC", "to": "WA", "count": 2} in over_api["matrix"]
     assert (over_api["before"]["solved"], over_api["after"]["solved"], over_api["after"]["surplus"]) == (4, 3, 2)
 

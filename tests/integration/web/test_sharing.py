@@ -110,6 +110,16 @@ def test_a_system_prompt_of_the_runs_own_is_a_prompt(shared: Workshop) -> None:
         assert all("the-system-prompt" not in str(row.snapshot) for row in session.scalars(select(ShareLink)))
 
 
+def test_a_leaderboard_too_long_for_a_snapshot_is_shared_live(
+    shared: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.web.shared.MOST_FROZEN", 1)
+    refused = shared.client.post("/api/share-links", json={"board": "run=1,2"})
+    assert (refused.status_code, "narrow it to 1, or share it live" in refused.json()["error"]) == (400, True)
+    assert "2 runs" in words(shared.client.get(make(shared, board="run=1,2", frozen=False)).text)
+    make(shared, board="run=1")
+
+
 def test_the_token_is_random_and_only_its_hash_is_stored(shared: Workshop) -> None:
     tokens = {make(shared, run_id=1, frozen=False).removeprefix("/s/") for _ in range(20)}
     assert len(tokens) == 20
