@@ -20,15 +20,17 @@ _AT_A_TIME = 200
 
 
 def measure_unmeasured(db: Database) -> int:
-    """Store the figures of ended runs that have none, or stale ones; returns of how many."""
+    """Store the figures of ended runs that have none, or stale ones; returns of how many, 0 once there are no more."""
     deadline = time.monotonic() + SWEEP_SECONDS
     with db.read() as session:
         run_ids = unmeasured(session, _AT_A_TIME)
-    for number, run_id in enumerate(run_ids):
-        if time.monotonic() > deadline:
-            return number
+    measured = 0
+    for run_id in run_ids:
         measure_runs(db, [run_id])
-    return len(run_ids)
+        measured += 1
+        if time.monotonic() > deadline:
+            break
+    return measured
 
 
 def measure_runs(db: Database, run_ids: Iterable[int]) -> None:

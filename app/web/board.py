@@ -1,6 +1,5 @@
 """The leaderboard, as pages, exports, the API and shared links show it: columns, query, and rows with caveats."""
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -295,9 +294,9 @@ def view_board(db: Database, asked: BoardQuery) -> BoardView:
             groups, others = _groups(session, query)
         loose = [(row, row.group) for row in others]
         groups += [group for _, group in loose]
-        starts = Counter[Start]()
-        for group in groups:
-            starts[group.start] += group.runs
+        starts = {
+            start: runs for start in Start if (runs := sum(group.runs for group in groups if group.start is start))
+        }
         if query.start is None and not query.run_ids and groups:
             # First answers and first repairs never share a board, so one of them is always chosen.
             query = replace(query, start=Start.GENERATE if Start.GENERATE in starts else Start.DEBUG)
@@ -319,7 +318,7 @@ def view_board(db: Database, asked: BoardQuery) -> BoardView:
         )
         choices = BoardChoices(
             sets=sets,
-            starts=dict(starts),
+            starts=starts,
             models=queries.board_models(session, groups),
             attempts=sorted({group.attempts for group in groups}),
             unfinished=0 if query.problem_set_id is None else queries.unfinished_runs(session, query.problem_set_id),

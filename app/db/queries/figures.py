@@ -1,11 +1,13 @@
 """The figures of a run: read where they are stored and still hold, or computed from its rows."""
 
-from sqlalchemy import ColumnElement, and_, case, func, or_, select
-from sqlalchemy.orm import InstrumentedAttribute, Session
+from collections import Counter
+
+from sqlalchemy import ColumnElement, and_, func, select
+from sqlalchemy.orm import Session
 
 from app.db.models import Attempt, Rejudging, RejudgingStatus, Run, RunMetrics, Trajectory
 from app.db.queries.decay_counts import decay_counts
-from app.db.queries.run import run_evidence
+from app.db.queries.run import run_evidence, times
 from app.domain.metrics.figures import METRICS_VERSION, RunFigures
 from app.domain.metrics.intervals import wilson
 
@@ -48,15 +50,7 @@ def computed_figures(session: Session, run_id: int, judge_version: int) -> RunFi
     """
     counts = decay_counts(session, run_id)
     evidence = run_evidence(session, run_id, judge_version)
-    counted = or_(Attempt.attempt_index < Trajectory.attempts_judged, Attempt.verdict.is_(None))
-    debugging = case((and_(counted, Attempt.attempt_index > 0), 1), else_=0)
-    repeating = case((and_(counted, Attempt.attempt_index > 0, Attempt.repeats_attempt.is_not(None)), 1), else_=0)
-    attempts, repeats = session.execute(
-        select(func.coalesce(func.sum(debugging), 0), func.coalesce(func.sum(repeating), 0))
-        .select_from(Attempt)
-        .join(Trajectory, Trajectory.id == Attempt.trajectory_id)
-        .where(Trajectory.run_id == run_id)
-    ).one()
+    made_by, attempts, repeats = _tallies(session, run_id)
     return RunFigures(
         decay=counts.decay(),
         solved=counts.solved,
@@ -77,22 +71,30 @@ def computed_figures(session: Session, run_id: int, judge_version: int) -> RunFi
         tokens_unknown=evidence.tokens_unknown,
         possibly_billed=evidence.possibly_billed,
         repeats=wilson(repeats, attempts),
-        judge_versions=_tally(session, run_id, Attempt.judge_version),
-        sandboxes=_tally(session, run_id, Attempt.sandbox),
-        memory_tiers=_tally(session, run_id, Attempt.memory_tier),
+        judge_versions=made_by[0],
+        sandboxes=made_by[1],
+        memory_tiers=made_by[2],
     )
 
 
-def _tally(
-    session: Session, run_id: int, column: InstrumentedAttribute[str | None] | InstrumentedAttribute[int | None]
-) -> dict[str, int]:
-    """Verdicts that count, by the value of a column; a reply without a program was not executed and has none."""
+def _tallies(session: Session, run_id: int) -> tuple[list[dict[str, int]], int, int]:
+    """Verdicts that count, by judge, sandbox and memory tier; then debugging attempts, and those that repeat a program.
+
+    A reply without a program was not executed and has none of the three.
+    """
+    kinds = (Attempt.judge_version, Attempt.sandbox, Attempt.memory_tier)
+    counted = Attempt.attempt_index < Trajectory.attempts_judged
+    debugging = (counted | Attempt.verdict.is_(None)) & (Attempt.attempt_index > 0)
     rows = session.execute(
-        select(column, func.count())
+        select(*kinds, times(counted), times(debugging), times(debugging & Attempt.repeats_attempt.is_not(None)))
         .select_from(Attempt)
         .join(Trajectory, Trajectory.id == Attempt.trajectory_id)
-        .where(Trajectory.run_id == run_id, column.is_not(None), Attempt.attempt_index < Trajectory.attempts_judged)
-        .group_by(column)
-        .order_by(column)
-    )
-    return {str(value): count for value, count in rows}
+        .where(Trajectory.run_id == run_id)
+        .group_by(*kinds)
+    ).all()
+    made_by = [Counter[str]() for _ in kinds]
+    for row in rows:
+        for tally, value in zip(made_by, row[:3], strict=True):
+            if value is not None and row[3]:
+                tally[str(value)] += row[3]
+    return [dict(tally) for tally in made_by], sum(row[4] for row in rows), sum(row[5] for row in rows)

@@ -144,14 +144,14 @@ def run_evidence(session: Session, run_id: int, judge_version: int) -> Evidence:
     counts = session.execute(
         select(
             func.count(),
-            _times(_COUNTED & Attempt.weak),
-            _times(_COUNTED & Attempt.near_limit),
-            _times(_COUNTED & (Attempt.sandbox == "none")),
-            _times(_COUNTED & (Attempt.judge_version != judge_version)),
-            _times(~_COUNTED),
-            _times(Attempt.repeats_attempt.is_not(None)),
-            _times(Attempt.prompt_tokens.is_(None) | Attempt.completion_tokens.is_(None)),
-            _times(Attempt.cost.is_(None)),
+            times(_COUNTED & Attempt.weak),
+            times(_COUNTED & Attempt.near_limit),
+            times(_COUNTED & (Attempt.sandbox == "none")),
+            times(_COUNTED & (Attempt.judge_version != judge_version)),
+            times(~_COUNTED),
+            times(Attempt.repeats_attempt.is_not(None)),
+            times(Attempt.prompt_tokens.is_(None) | Attempt.completion_tokens.is_(None)),
+            times(Attempt.cost.is_(None)),
         )
         .select_from(Attempt)
         .join(Trajectory, Trajectory.id == Attempt.trajectory_id)
@@ -176,7 +176,7 @@ def run_evidence(session: Session, run_id: int, judge_version: int) -> Evidence:
     sandbox_failures, infrastructure = session.execute(
         select(
             func.coalesce(func.sum(Trajectory.sandbox_failures), 0),
-            _times(Trajectory.outcome == TrajectoryOutcome.INFRASTRUCTURE),
+            times(Trajectory.outcome == TrajectoryOutcome.INFRASTRUCTURE),
         ).where(Trajectory.run_id == run_id)
     ).one()
     attempts, weak, near_limit, unsandboxed, outdated, surplus, repeats, tokens_unknown, cost_unknown = counts
@@ -197,7 +197,7 @@ def run_evidence(session: Session, run_id: int, judge_version: int) -> Evidence:
     )
 
 
-def _times(condition: ColumnElement[bool]) -> ColumnElement[int]:
+def times(condition: ColumnElement[bool]) -> ColumnElement[int]:
     """How many rows meet a condition; 0 where there are no rows at all."""
     return func.coalesce(func.sum(case((condition, 1), else_=0)), 0)
 
