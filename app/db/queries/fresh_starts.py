@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass
 
-from sqlalchemy import and_, func, or_, select
+from sqlalchemy import and_, func, select
 from sqlalchemy.orm import Session
 
 from app.db.models import Attempt, BuggyProgramRow, ProblemRow, Run, RunStatus, Trajectory
@@ -69,12 +69,6 @@ def fresh_starts(session: Session, run_id: int) -> FreshStarts:
         head = run_head(session, head.run.baseline_run_id)
     arms = session.scalars(select(Run).where(Run.baseline_run_id == head.run.id).order_by(Run.id))
     return FreshStarts(head, _arm(session, head.run), tuple(_arm(session, run) for run in arms))
-
-
-def has_arms(session: Session, run: Run) -> bool:
-    """Whether a run belongs to a comparison."""
-    beside = or_(Run.id == run.baseline_run_id, Run.baseline_run_id == run.id)
-    return bool(run.arms_to_come) or session.scalar(select(Run.id).where(beside).limit(1)) is not None
 
 
 def arms_under_way(session: Session, baseline_id: int) -> bool:
