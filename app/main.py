@@ -30,6 +30,7 @@ from app.web.deps import AppState
 from app.web.errors import API_ERRORS, install_error_pages
 from app.web.live import LiveRuns
 from app.web.pages import (
+    calculator,
     computed,
     fresh_starts,
     leaderboard,
@@ -116,6 +117,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         problem_imports,
         problem_sets,
         trials,
+        calculator,
         computed,
         leaderboard,
         share,

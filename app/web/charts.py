@@ -14,6 +14,7 @@ import plotly.graph_objects as go
 from markupsafe import Markup
 
 from app.domain.metrics.decay import Decay, RiskSet
+from app.domain.metrics.hazard import HazardFit
 from app.domain.protocol.policy import Protocol
 from app.web import wording
 
@@ -31,22 +32,27 @@ class Palette:
     surface: str
     observed: str
     published: str
+    careful: str
+    debugging: str
 
 
-LIGHT = Palette("#1c1d1f", "#63676e", "#e3e4e6", "#ffffff", "#1c1d1f", "#0072b2")
-DARK = Palette("#e8e9eb", "#9aa0a8", "#2d3034", "#1b1d20", "#e8e9eb", "#56b4e9")
+LIGHT = Palette("#1c1d1f", "#63676e", "#e3e4e6", "#ffffff", "#1c1d1f", "#0072b2", "#d55e00", "#009e73")
+DARK = Palette("#e8e9eb", "#9aa0a8", "#2d3034", "#1b1d20", "#e8e9eb", "#56b4e9", "#e69f00", "#009e73")
 _SUBSCRIPT = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 """Plotly sets <sub> and <sup> with style attributes, which the content security policy refuses."""
 THEMES = {"light": LIGHT, "dark": DARK}
+_LEGEND_ABOVE = {"orientation": "h", "x": 1, "y": 1, "xanchor": "right", "yanchor": "bottom"}
+_LEGEND_BELOW = {"orientation": "h", "x": 0, "y": -0.18, "xanchor": "left", "yanchor": "top"}
+"""Beside the name of the axis there is room for two names."""
 
 
 ARM_COLOURS = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#8c8c00")
 ARM_DASHES = ("dash", "dot", "dashdot", "longdash", "longdashdot", "solid", "dash")
 
 
-def decay_chart(index: Decay, policy: Protocol) -> Markup:
-    """The decay curve as JSON for a <script type="application/json">, both themes."""
-    return _in_both_themes(lambda palette: _decay_figure(index, policy, palette))
+def decay_chart(index: Decay, policy: Protocol, careful: Sequence[HazardFit] = ()) -> Markup:
+    """The decay curve, with careful fits if given, as JSON for a <script type="application/json">, both themes."""
+    return _in_both_themes(lambda palette: _decay_figure(index, policy, careful, palette))
 
 
 def arms_chart(arms: Sequence[tuple[str, Decay, Mapping[int, int]]]) -> Markup:
@@ -61,10 +67,11 @@ def _in_both_themes(draw: Callable[[Palette], go.Figure]) -> Markup:
     return Markup(text)  # noqa: S704 — JSON of our own numbers and words, with "<" escaped above
 
 
-def _decay_figure(index: Decay, policy: Protocol, palette: Palette) -> go.Figure:
+def _decay_figure(index: Decay, policy: Protocol, careful: Sequence[HazardFit], palette: Palette) -> go.Figure:
     """Traces and layout are given at once: adding them one by one takes Plotly three times as long."""
     last = policy.attempts - 1
-    traces = [_points(index.points, policy, palette)]
+    curves = [_careful(fit, last, palette) for fit in careful]
+    traces = [*(curve for curve in curves if curve is not None), _points(index.points, policy, palette)]
     shapes: list[dict[str, Any]] = []
     annotations = [_axis_title(palette)]
     if index.lambda_ is not None and index.intercept is not None:
@@ -74,7 +81,8 @@ def _decay_figure(index: Decay, policy: Protocol, palette: Palette) -> go.Figure
             annotations.append(_tick_name(attempt, name, palette))
     return go.Figure(
         data=traces,
-        layout=_layout(last, ceiling(index), palette) | {"shapes": shapes, "annotations": annotations},
+        layout=_layout(last, ceiling(index), palette, names=len(traces))
+        | {"shapes": shapes, "annotations": annotations},
     )
 
 
@@ -114,28 +122,26 @@ def _arms_figure(arms: Sequence[tuple[str, Decay, Mapping[int, int]]], palette: 
             }
         )
     top = min(103.0, max(20.0, 10.0 * math.ceil((highest + 2) / 10)))
-    layout = _layout(last, top, palette) | {"annotations": [_axis_title(palette)]}
-    # Names of arms are long: the legend stands below.
-    layout["legend"] = {"orientation": "h", "x": 0, "xanchor": "left", "y": -0.2, "yanchor": "top"}
-    layout["margin"] = {"l": 44, "r": 16, "t": 28, "b": 96}
+    layout = _layout(last, top, palette, names=len(traces)) | {"annotations": [_axis_title(palette)]}
     return go.Figure(data=traces, layout=layout)
 
 
-def _layout(last: int, top: float, palette: Palette) -> dict[str, Any]:
-    """Percent of the problems still unsolved against attempts."""
+def _layout(last: int, top: float, palette: Palette, *, names: int) -> dict[str, Any]:
+    """Percent of the problems still unsolved against attempts, with a legend of so many names."""
     muted = {"color": palette.muted}
+    above = names < 3
     return {
         "template": {},
         "font": {"family": "Inter, sans-serif", "size": 13, "color": palette.text},
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
-        "margin": {"l": 44, "r": 16, "t": 28, "b": 44},
+        "margin": {"l": 44, "r": 16, "t": 28, "b": 44 if above else 76},
         "hoverlabel": {
             "bgcolor": palette.surface,
             "bordercolor": palette.line,
             "font": {"color": palette.text},
         },
-        "legend": {"orientation": "h", "x": 1, "y": 1, "xanchor": "right", "yanchor": "bottom"},
+        "legend": _LEGEND_ABOVE if above else _LEGEND_BELOW,
         "dragmode": False,
         "xaxis": {
             "title": {"text": "attempt", "font": {**muted, "size": 13}, "standoff": 8},
@@ -201,6 +207,28 @@ def _fit(intercept: float, rate: float, last: int, palette: Palette) -> dict[str
         "name": "published fit, a·exp(−λt)",
         "line": {"color": palette.published, "width": 2, "dash": "dash"},
         "hovertemplate": "fit %{y:.1f} % at t = %{x:.1f}<extra></extra>",
+    }
+
+
+def _careful(fit: HazardFit, last: int, palette: Palette) -> dict[str, Any] | None:
+    """The fitted chances where λ is finite; without one there is no curve."""
+    if fit.lambda_ is None or fit.lambda_.estimate is None or fit.h_start is None:
+        return None
+    rate, level = fit.lambda_.estimate, 100 * fit.h_start
+    steps = [fit.start + (last - fit.start) * step / FIT_STEPS for step in range(FIT_STEPS + 1)]
+    whole = fit.start == 0
+    return {
+        "type": "scatter",
+        "x": [round(t, 4) for t in steps],
+        "y": [round(level * math.exp(-rate * (t - fit.start)), 4) for t in steps],
+        "mode": "lines",
+        "name": "careful fit" if whole else "careful fit, t ≥ 1",
+        "line": {
+            "color": palette.careful if whole else palette.debugging,
+            "width": 2,
+            "dash": "solid" if whole else "dot",
+        },
+        "hovertemplate": "careful fit %{y:.1f} % at t = %{x:.1f}<extra></extra>",
     }
 
 

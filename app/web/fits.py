@@ -1,7 +1,7 @@
 """The decay of counts: published and careful fits together, in words and as a document."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from app.domain.errors import InputError
@@ -33,8 +33,12 @@ class Fits:
     debugging: HazardFit
 
 
-def fits(solved: Sequence[int], of: int, censored: Sequence[int] = (), thetas: Sequence[float] = THETAS) -> Fits:
-    """All three fits. Raises ValueError on impossible counts."""
+@lru_cache(maxsize=512)
+def fits(solved: tuple[int, ...], of: int, censored: tuple[int, ...] = (), thetas: tuple[float, ...] = THETAS) -> Fits:
+    """All three fits; those of the same counts are remembered, as pages ask for them again and again.
+
+    Raises ValueError on impossible counts.
+    """
     return Fits(
         decay(solved, of, censored, thetas=thetas),
         fit_hazard(solved, of, censored, thetas=thetas),
@@ -175,9 +179,16 @@ def status_sentence(fit: HazardFit) -> str:
     )
 
 
-def rate_words(fit: HazardFit) -> str:
-    """λ with its interval."""
-    return "none" if fit.lambda_ is None else with_interval(fit.lambda_, 3, estimate="no finite value")
+def rate_value(fit: HazardFit) -> str:
+    """λ alone."""
+    if fit.lambda_ is None:
+        return "none"
+    return "no finite value" if fit.lambda_.estimate is None else _number(fit.lambda_.estimate, 3)
+
+
+def rate_interval(fit: HazardFit) -> str:
+    """Its interval; empty where there is none."""
+    return "" if fit.lambda_ is None else _interval(fit.lambda_, 3)
 
 
 def half_life_words(fit: HazardFit) -> str:
@@ -191,14 +202,32 @@ def theta_words(fit: HazardFit, theta: float) -> str:
     return "none" if bounds is None else with_interval(bounds, 0)
 
 
-def with_interval(bounds: Bounds, digits: int, *, estimate: str = "not reached") -> str:
-    """0.878 (0.676 to 1.120); an end that is not there is said to be so."""
-    first = estimate if bounds.estimate is None else _number(bounds.estimate, digits)
+def chance_at(fit: HazardFit, attempt: int) -> float | None:
+    """The fitted chance at an attempt; None before the first fitted one, and without a fit."""
+    return fit.forms[0].chances[attempt - fit.start] if fit.forms and attempt >= fit.start else None
+
+
+def thetas_of(found: Fits) -> tuple[float, ...]:
+    """The percentages that some fit has an answer for."""
+    answers = (found.published.t_theta, found.careful.t_theta, found.debugging.t_theta)
+    return tuple(next((answer for answer in answers if answer), ()))
+
+
+def with_interval(bounds: Bounds, digits: int) -> str:
+    """0.8 (0.6 to 1.0); an end that is not there is said to be so."""
+    if bounds.estimate is None and bounds.high is not None:
+        return f"at most {_number(bounds.high, digits)}"
+    first = "not reached" if bounds.estimate is None else _number(bounds.estimate, digits)
+    interval = _interval(bounds, digits)
+    return f"{first} ({interval})" if interval else first
+
+
+def _interval(bounds: Bounds, digits: int) -> str:
     if bounds.low is None and bounds.high is None:
-        return first
+        return ""
     low = "no lower end" if bounds.low is None else _number(bounds.low, digits)
     high = "no upper end" if bounds.high is None else _number(bounds.high, digits)
-    return f"{first} ({low} to {high})"
+    return f"{low} to {high}"
 
 
 def forms_sentence(fit: HazardFit) -> str | None:
@@ -250,7 +279,7 @@ def text_lines(found: Fits) -> list[str]:
     for fit in (found.careful, found.debugging):
         lines += ["", f"careful fit (maximum likelihood, zeros included), {range_name(fit)}"]
         if fit.lambda_ is not None:
-            lines.append(f"  λ           {rate_words(fit)}")
+            lines.append(f"  λ           {rate_value(fit)} ({rate_interval(fit)})")
             lines.append(f"  half-life   {half_life_words(fit)}")
             lines += [f"  {f't_{theta:g}':<10}  {theta_words(fit, theta)}" for theta in fit.t_theta or {}]
         lines.append(f"  {status_sentence(fit)}")

@@ -13,7 +13,7 @@ function drawCharts() {
     // A narrow chart has no room for the legend beside the name of its axis.
     if (element.clientWidth < 660) {
       Object.assign(figure.layout.legend, { orientation: "v", x: 0, xanchor: "left", y: -0.27, yanchor: "top" });
-      figure.layout.margin.b = 104;
+      figure.layout.margin.b = 66 + 19 * figure.data.length;
     }
     Plotly.react(element, figure.data, figure.layout, { displayModeBar: false, responsive: true });
   }

@@ -32,6 +32,7 @@ PATHS = [
     "/problem-sets/{problem_set}/problems/{problem}",
     "/problem-sets/{problem_set}/problems/{coded_problem}",
     "/computed",
+    "/calculator?solved=84,17,4,1,3,0&of=164&problems=164&attempts=6&first=50",
 ]
 
 

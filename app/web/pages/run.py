@@ -19,7 +19,7 @@ from app.domain.protocol.prompts import prompts_name
 from app.judge.judge import JUDGE_VERSION
 from app.services.control_run import PAUSED_BY_HAND, cancel_run, pause_run, resume_run
 from app.services.retry_run import retry_run
-from app.web import charts, pace, wording
+from app.web import charts, fits, pace, wording
 from app.web.commands import create_command
 from app.web.deps import RowId, State
 from app.web.live import Snapshot
@@ -132,7 +132,8 @@ def _context(
         trajectories = queries.run_trajectories(session, run_id, outcome, after)
         rejudgings = rejudgings_of(session, run_id)
         waits = run_waits(session, [head.run], now)
-    index = counts.decay()
+    found = fits.fits(counts.solved, counts.of, counts.censored)
+    index = found.published
     run = head.run
     policy = run.protocol
     return {
@@ -148,6 +149,8 @@ def _context(
         "prompts_name": prompts_name(run.prompts_version, policy),
         "counts": counts,
         "index": index,
+        "fits": found,
+        "fitting": fits,
         "evidence": evidence,
         "grid": grid,
         "grid_sentence": wording.grid_sentence(
@@ -159,7 +162,7 @@ def _context(
         "outcome": outcome,
         "outcomes": OUTCOME_FILTERS,
         "after": after,
-        "chart": charts.decay_chart(index, policy),
+        "chart": charts.decay_chart(index, policy, (found.careful, found.debugging)),
         "command": create_command(head),
         "pace": pace,
     }

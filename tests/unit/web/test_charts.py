@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from app.domain.metrics.decay import decay
+from app.domain.metrics.hazard import fit_hazard
 from app.domain.protocol.policy import Protocol
 from app.web.charts import decay_chart
 
@@ -38,3 +39,23 @@ def test_without_a_fit_there_are_points_alone() -> None:
 
 def test_the_json_cannot_end_its_script_element() -> None:
     assert "<" not in decay_chart(decay([5, 2, 1], 10), Protocol(attempts=3))
+
+
+def test_careful_fits_are_drawn_from_their_first_attempt_on() -> None:
+    # 256, 64, 24 of 512: a half, a quarter, an eighth; both careful fits go through every point.
+    solved, of = [256, 64, 24], 512
+    careful = [fit_hazard(solved, of, start=start) for start in (0, 1)]
+    drawn = json.loads(decay_chart(decay(solved, of), Protocol(attempts=3), careful))["light"]
+    whole, debugging = (
+        next(t for t in drawn["data"] if t["name"] == name) for name in ("careful fit", "careful fit, t ≥ 1")
+    )
+    assert (whole["x"][0], whole["x"][-1], debugging["x"][0]) == (0, 2, 1)
+    assert (whole["y"][0], whole["y"][-1]) == (pytest.approx(50, abs=1e-3), pytest.approx(12.5, abs=1e-3))
+    assert debugging["y"][0] == pytest.approx(25, abs=1e-3)
+    assert whole["line"]["dash"] != debugging["line"]["dash"]
+
+
+def test_without_a_finite_rate_no_careful_curve_is_drawn() -> None:
+    careful = [fit_hazard([8, 0, 0], 20, start=start) for start in (0, 1)]
+    drawn = json.loads(decay_chart(decay([8, 0, 0], 20), Protocol(attempts=3), careful))["light"]
+    assert [trace["mode"] for trace in drawn["data"]] == ["markers"]
