@@ -43,6 +43,8 @@ def read(data: bytes, name: str, tests: bytes) -> ProblemSet:
     items = parse_json(payload.text(data))
     if type(items) is not list or any(type(item) is not dict for item in items):
         raise FormatError(f"expected an array of objects, not {JSON_NAMES[type(items)]}")
+    if not items:
+        raise FormatError("the array holds no item")
     found: dict[tuple[str, str], list[Record]] = {}
     left_out: list[tuple[str, str]] = []
     keys: set[str] = set()
@@ -62,7 +64,10 @@ def read(data: bytes, name: str, tests: bytes) -> ProblemSet:
     for (task, _), records in found.items():
         # A task may come with several correct programs, to each of which its items' edits lead.
         same = sum(problem.key.partition("/")[0] == task for problem in problems)
-        problem, note = _problem(f"{task}/{same + 1}" if same else task, tested[task], records, left_out)
+        try:
+            problem, note = _problem(f"{task}/{same + 1}" if same else task, tested[task], records, left_out)
+        except RecursionError:
+            records[0].fail("its code is nested too deep")
         problems.append(problem)
         notes += [f"{problem.key}: {note}"] if note else []
     licence, source = PUBLISHED.terms(data)

@@ -12,9 +12,10 @@ from itertools import groupby
 
 from app.domain.programs import Program
 
-MAX_PAIRS = 100_000
-"""Lines before times lines after of one rewritten stretch, above which no similar lines are looked for in it. ndiff's
-search takes the third power of that; a stretch this long (316 lines against 316) is a rewrite under any pairing."""
+MAX_PAIRS = 1_000_000
+"""Pairs of lines of a file that are looked at for similar ones, at a few microseconds each. ndiff looks at every pair of a
+rewritten stretch, and again of what is left on either side of the most similar one. Where that is always the first, n
+lines take n³/3 pairs, so that any stretch of 144 lines gets ndiff's own script, and most longer ones do."""
 
 
 class EditType(StrEnum):
@@ -134,15 +135,17 @@ def _merged(path: str, before: Sequence[str], after: Sequence[str]) -> Iterator[
 
 
 class _Differ(difflib.Differ):
-    """What ndiff uses, with an end to its search for similar lines."""
+    """What ndiff uses, with an end to its search for similar lines: from there on lines are replaced as they stand."""
 
     def __init__(self) -> None:
         super().__init__(charjunk=difflib.IS_CHARACTER_JUNK)
+        self._pairs = 0
 
     def _fancy_replace(
         self, a: Sequence[str], alo: int, ahi: int, b: Sequence[str], blo: int, bhi: int
     ) -> Iterator[str]:
-        replace = super()._fancy_replace if (ahi - alo) * (bhi - blo) <= MAX_PAIRS else super()._plain_replace  # type: ignore[misc]
+        self._pairs += (ahi - alo) * (bhi - blo)
+        replace = super()._fancy_replace if self._pairs <= MAX_PAIRS else super()._plain_replace  # type: ignore[misc]
         yield from replace(a, alo, ahi, b, blo, bhi)
 
 

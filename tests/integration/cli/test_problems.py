@@ -95,6 +95,49 @@ def test_a_file_and_the_list(home: Home, tmp_path: Path) -> None:
     assert home.call("problems", "list").out.splitlines()[0] == f"my v1  1 problems  {document['content_hash'][:8]}"
 
 
+PDB_RIGHT = "class Solution:\n    def twice(self, n):\n        return n + n"
+PDB_ITEM = {
+    "task_id": "7_0",
+    "task_prompt": "Double it.\n\nStart the code with\n```\nclass Solution:\n    def twice(self, n: int) -> int:\n```",
+    "gt_solution": PDB_RIGHT,
+    "buggy_code": PDB_RIGHT.replace("n + n", "n * n"),
+    "bug_count": 1,
+    "gt_diff": {"3": {"type": "Modify", "original": "        return n * n", "modified": "        return n + n"}},
+}
+PDB_TESTS = {
+    "pdb_task": "7",
+    "entry_point": "Solution().twice",
+    "prompt": "import math\n",
+    "test": "def check(candidate):\n    assert candidate(n = 2) == 4\n    assert candidate(n = 3) == 6\n",
+}
+
+
+def test_a_format_whose_tests_lie_apart(home: Home, tmp_path: Path) -> None:
+    items, tests = tmp_path / "pdb.json", tmp_path / "tests.jsonl"
+    # The tests cannot tell n · n from n + n by their first case alone.
+    harmless = {**PDB_ITEM, "task_id": "8_0"}
+    items.write_text(json.dumps([PDB_ITEM, harmless, {**PDB_ITEM, "task_id": "9_0"}]))
+    weaker = {**PDB_TESTS, "pdb_task": "8", "test": "def check(candidate):\n    assert candidate(n = 2) == 4\n"}
+    tests.write_text("\n".join(map(json.dumps, [PDB_TESTS, weaker])))
+    ended = home.call("problems", "import", items, "--format", "pdb", "--tests", tests, "--json")
+    assert ended.code == 0, ended.err
+    report = json.loads(ended.out)
+    assert (report["name"], report["problems"], report["buggy_programs"]) == ("pdb", 2, 1)
+    assert [(one["key"], one["reason"]) for one in report["rejected"]] == [
+        ("9_0", "the tests hold none of its task '9'"),
+        ("8/8_0", "the buggy program passes every test"),
+    ]
+    repaired = tmp_path / "repaired.py"
+    repaired.write_text(PDB_RIGHT)
+    score = home.call("score", repaired, "--problems", "pdb", "--item", "7_0", "--json")
+    assert json.loads(score.out)["f1"] == 1.0
+
+    ended = home.call("problems", "import", items, "--format", "pdb")
+    assert (ended.code, ended.err) == (2, "halflife: tests: pdb files hold no tests; give the file that has them\n")
+    ended = home.call("problems", "import", "--builtin", "starter", "--tests", tests)
+    assert (ended.code, ended.err) == (2, "halflife: --tests: a built-in set has its own\n")
+
+
 def test_again_and_changed(home: Home, tmp_path: Path) -> None:
     file = tmp_path / "small.json"
     file.write_bytes(native(DOUBLE))
@@ -142,12 +185,12 @@ REFUSED: dict[str, tuple[bytes, list[str], str]] = {
     "unknown format": (
         native(DOUBLE),
         ["--format", "csv"],
-        "unknown format 'csv'; known are humaneval, leetcode, mbpp, native, quixbugs",
+        "unknown format 'csv'; known are humaneval, leetcode, mbpp, native, pdb, quixbugs",
     ),
     "no format": (
         native(DOUBLE),
         [],
-        "--format: say which format the file has, one of humaneval, leetcode, mbpp, native, quixbugs",
+        "--format: say which format the file has, one of humaneval, leetcode, mbpp, native, pdb, quixbugs",
     ),
     "wrong encoding": (
         '{"source":\n"für"}'.encode("latin-1"),
@@ -165,7 +208,7 @@ REFUSED: dict[str, tuple[bytes, list[str], str]] = {
     "another format": (
         json_lines(OWN),
         ["--format", "native"],
-        "unknown field 'canonical_solution'; known are licence, source, notes, problems",
+        "unknown field 'canonical_solution'; known are licence, source, notes, epsilon, problems",
     ),
     "no problems": (native(), ["--format", "native"], "field 'problems' holds no problem"),
     "key twice": (native(DOUBLE, DOUBLE), ["--format", "native"], "problem 'double' appears twice"),

@@ -138,6 +138,13 @@ def test_wrong_files() -> None:
         read_problem_set(b"{}", format="pdb", name="own", tests=json.dumps(TESTS).encode())
     with pytest.raises(FormatError, match="expected an array of objects"):
         read(1)
+    with pytest.raises(FormatError, match="the array holds no item"):
+        read()
+    for broken in (b"", b"\xff\xfe{", b"\x1f\x8b\x08", b"[NaN]", b"[" * 100_000):
+        with pytest.raises(FormatError):
+            read_problem_set(broken, format="pdb", name="own", tests=json.dumps(TESTS).encode())
+        with pytest.raises(FormatError):
+            read_problem_set(json.dumps([ITEM]).encode(), format="pdb", name="own", tests=broken)
     with pytest.raises(InputError, match="tests: pdb files hold no tests; give the file that has them"):
         read_problem_set(b"[]", format="pdb", name="own")
     with pytest.raises(InputError, match="tests: native files hold their tests themselves"):

@@ -5,20 +5,20 @@ import re
 import pytest
 
 from app.config import ROOT
-from app.datasets.registry import FORMATS, read_problem_set
+from app.datasets.registry import FORMATS, KNOWN, read_problem_set
 from app.domain.errors import FormatError, InputError
 
 
 def test_unknown_formats_are_refused_with_the_known_ones() -> None:
     with pytest.raises(
-        InputError, match=r"^unknown format 'csv'; known are humaneval, leetcode, mbpp, native, quixbugs$"
+        InputError, match=r"^unknown format 'csv'; known are humaneval, leetcode, mbpp, native, pdb, quixbugs$"
     ):
         read_problem_set(b"", format="csv", name="x")
 
 
 def test_every_format_is_documented() -> None:
     page = (ROOT / "docs" / "problem-sets.md").read_text()
-    assert sorted(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)) == sorted(FORMATS)
+    assert sorted(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)) == sorted(KNOWN)
 
 
 @pytest.mark.parametrize("format_name", sorted(FORMATS.keys() - {"quixbugs"}))

@@ -120,6 +120,8 @@ def test_a_long_rewrite_takes_no_time() -> None:
     after = "".join(f"value_{number} = compute({number}, 1)\n" for number in range(20_000))
     entries = script(before, after)
     assert len(entries) == 20_000
+    # So does one of lines that are all alike, where the most similar pair is always the first of what is left.
+    assert len(script("same line 1\n" * 2_000, "same line 2\n" * 2_000)) == 2_000
     assert entries[-1] == (20_000, "Modify", "value_19999 = compute(19999)", "value_19999 = compute(19999, 1)")
 
 

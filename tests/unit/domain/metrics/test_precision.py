@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from app.domain.edits.blocks import Block, blocks
 from app.domain.edits.diff import edit_script
@@ -243,6 +245,35 @@ def test_bugs_in_several_files() -> None:
     assert [(bug.rule, bug.fixed) for bug in found.bugs] == [(None, False), (Rule.WRAP, True)]
     assert figures(found)[:2] == (1.0, 0.5)
     assert score_repair(buggy, truth, right, judge, epsilon=2).f1 == 1.0
+
+
+LINES = st.lists(st.sampled_from(["a = 1", "a = 2", "b = 1", "b = 2", "", "c = 1", "d = 1"]), max_size=9)
+
+
+@pytest.mark.parametrize("rules", Rules)
+@given(buggy=LINES, right=LINES, repaired=LINES, share=st.integers(0, 16))
+def test_whatever_is_scored(rules: Rules, buggy: list[str], right: list[str], repaired: list[str], share: int) -> None:
+    """Figures stay within their ranges, credits add up, each bug is claimed once, and a larger ε costs nothing."""
+    before, correct, after = (Program.single("".join(f"{line}\n" for line in one)) for one in (buggy, right, repaired))
+    truth = blocks(edit_script(before, correct))
+    assume(truth)
+
+    def judge(programs: Sequence[Program]) -> list[bool]:
+        return [int(program.content_hash()[0], 16) < share for program in programs]
+
+    last = 0.0
+    for epsilon in range(4):
+        found = score_repair(before, truth, after, judge, epsilon=epsilon, rules=rules)
+        assert 0 <= found.precision <= 1
+        assert found.recall == sum(bug.fixed for bug in found.bugs) / len(truth)
+        credit = sum(bug.credit for bug in found.bugs)
+        assert found.precision == (pytest.approx(min(1, credit / found.edits)) if found.edits else 0)
+        claimed = [bug for block in found.blocks for bug in block.bugs]
+        assert sorted(claimed) == [index for index, bug in enumerate(found.bugs) if bug.block is not None]
+        assert found.edits == sum(block.size for block in found.blocks) == len(edit_script(before, after))
+        if rules is Rules.PAPER:
+            assert found.precision >= last - 1e-12
+            last = found.precision
 
 
 def test_a_program_without_bugs_is_refused() -> None:
