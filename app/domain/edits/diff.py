@@ -13,9 +13,9 @@ from itertools import groupby
 from app.domain.programs import Program
 
 MAX_PAIRS = 1_000_000
-"""Pairs of lines of a file that are looked at for similar ones, at a few microseconds each. ndiff looks at every pair of a
-rewritten stretch, and again of what is left on either side of the most similar one. Where that is always the first, n
-lines take n³/3 pairs, so that any stretch of 144 lines gets ndiff's own script, and most longer ones do."""
+"""Pairs of lines of a file that are looked at for similar ones, at a few microseconds each. ndiff looks at every pair
+of a rewritten stretch, and again of what is left on either side of the most similar one. Where that is always the
+first, n lines take n³/3 pairs, so that any stretch of 144 lines gets ndiff's own script, and most longer ones do."""
 
 
 class EditType(StrEnum):
