@@ -15,6 +15,7 @@ from app.db.session import Database
 from app.logs import configure_logging
 from app.web import health, metrics
 from app.web.api import exports as exports_api
+from app.web.api import figures as figures_api
 from app.web.api import leaderboard as leaderboard_api
 from app.web.api import models as models_api
 from app.web.api import problem_imports as problem_imports_api
@@ -97,6 +98,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     install_error_pages(app)
     for module in (
         runs_api,
+        figures_api,
         rejudgings_api,
         problem_imports_api,
         problem_sets_api,

@@ -10,6 +10,7 @@ from app.domain.errors import InputError, NotFoundError
 from app.domain.protocol.policy import Disclosure, Protocol
 from app.web.measures import comparison_document, comparison_text, left_out, measures_document, measures_text
 from tests.fixtures.example_data import store_model, store_problem_set, store_run
+from tests.integration.web.conftest import Site
 
 WAYS = [
     ("A",),
@@ -140,3 +141,21 @@ def test_only_the_same_problems_are_compared(runs: tuple[Database, list[int]]) -
         other = store_run(session, problem_set, problems, store_model(session, "other"), [("A",), ("W",)]).id
     with pytest.raises(InputError, match="different problem sets"):
         comparison_document(pairs_of(database, [ids[0], other]))
+
+
+def test_figures_over_the_api(site: Site) -> None:
+    answer = site.client.get(f"/api/runs/{site.example.completed}/figures")
+    assert answer.status_code == 200
+    found = answer.json()
+    # 96, 23, 16, 5, 2, 4 of 164.
+    assert found["decay"]["careful"]["status"] == "decay"
+    values = {figure["slug"]: figure["values"] for figure in found["figures"]}
+    assert values["accuracy"][""]["estimate"] == 146 / 164
+    assert values["isr"]["2"]["estimate"] == pytest.approx(119 / 164)
+    # Another seed moves the resampled bounds alone.
+    other = site.client.get(f"/api/runs/{site.example.completed}/figures?seed=1").json()
+    again = {figure["slug"]: figure["values"] for figure in other["figures"]}
+    assert again["lambda"][""]["estimate"] == values["lambda"][""]["estimate"]
+    assert again["lambda"][""]["low"] != values["lambda"][""]["low"]
+    assert again["careful_lambda"] == values["careful_lambda"]
+    assert site.client.get("/api/runs/99999/figures").status_code == 404
