@@ -92,7 +92,7 @@ def test_a_sound_set_is_stored_whole(database: Database, sandbox: Sandbox) -> No
     assert told == [(1, 2), (2, 2)]
     assert stored(database, report.problem_set_id) == [addition("b"), addition("a")]
     with database.read() as session:
-        row = session.get_one(ProblemSetRow, report.problem_set_id)
+        row = session.get_one(ProblemSetRow, report.problem_set_id, options=[undefer(ProblemSetRow.report)])
         columns = session.execute(
             select(ProblemRow.position, ProblemRow.key, ProblemRow.test_style, ProblemRow.case_count).order_by(
                 ProblemRow.position
