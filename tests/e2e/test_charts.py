@@ -60,8 +60,8 @@ def test_each_has_a_sentence_a_table_and_files(browser: Browser, page: Page, ser
             answer = page.request.get(file)
             assert answer.ok, file
             assert answer.body(), file
-    # Five runs with verdicts have a curve and bars; the board, its link, the run's and the calculator have one chart.
-    assert found == 2 * 5 + 2 + 1 + 1
+    # Five runs with verdicts have a curve and bars; the arms, the board, its link, the run's and the calculator one chart.
+    assert found == 2 * 5 + 5
 
 
 @pytest.mark.parametrize("trace", TRACES, ids=lambda trace: str(trace["type"]))

@@ -19,6 +19,7 @@ PATHS = [
     "/runs/{cancelled}",
     "/runs/{repairs}",
     "/runs/{waiting}",
+    "/runs/{completed}/fresh-starts",
     "/runs/{completed}/trajectories/{repaired_trajectory}",
     "/runs/{hostile}/trajectories/{hostile_trajectory}",
     "/runs/{completed}/trajectories/{repaired_trajectory}?q=sorted&open=all",
