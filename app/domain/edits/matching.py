@@ -133,7 +133,7 @@ class _Surroundings:
         self._predicted = dict(zip(predicted, self._of_predicted(predicted), strict=True))
 
     def shared(self, bug: Block, block: Block) -> bool:
-        """Whether the two have a line in common on either side, or the same edge of the file."""
+        """Whether the two have a line in common above and one below, or are at the same edge of the file."""
         lines = self._lines.get(block.path)
         if bug.path != block.path or not lines:
             return False
