@@ -60,7 +60,7 @@ def test_each_has_a_sentence_a_table_and_files(browser: Browser, page: Page, ser
             answer = page.request.get(file)
             assert answer.ok, file
             assert answer.body(), file
-    # Five runs with verdicts have a curve and bars; the arms, the board, its link, the run's and the calculator one chart.
+    # Five runs with verdicts have a curve and bars; arms, board, its link, the run's and the calculator one chart each.
     assert found == 2 * 5 + 5
 
 
