@@ -27,6 +27,9 @@ ARCHETYPES = {
     Archetype.HIGH_E0_HIGH_LAMBDA: "high E0, high λ",
     Archetype.LOW_E0_HIGH_LAMBDA: "low E0, high λ",
 }
+LEFT_OUT = (
+    "The problems left out are no random part: what is solved ends sooner, which favours runs that were cut short."
+)
 WHY_NOT = {
     EstimateStatus.UNDEFINED: "undefined: nothing to measure",
     EstimateStatus.UNKNOWN: "unknown: not recorded for every attempt",
@@ -128,13 +131,15 @@ def comparison_document(runs: Sequence[PairedRun]) -> dict[str, Any]:
     if not common:
         raise InputError("these runs have no problem in common that all of them ended")
     outcomes = np.array([[run.solved[key] for key in common] for run in runs], dtype=bool)
+    left = max(run.total for run in runs) - len(common)
     pairs = list(combinations(range(len(runs)), 2))
     tests = [_paired(outcomes[one], outcomes[other]) for one, other in pairs]
     adjusted = holm([test.p_mid for test in tests])
     groups, kinds = tie_groups(outcomes), archetypes([run.decay for run in runs])
     return {
         "problems": len(common),
-        "left_out": max(run.total for run in runs) - len(common),
+        "left_out": left,
+        "caveat": LEFT_OUT if left else None,
         "runs": [
             {
                 "run": run.id,
@@ -180,6 +185,8 @@ def comparison_text(document: dict[str, Any]) -> str:
     """The comparison as text: the difference first, then its test."""
     n = document["problems"]
     lines = [f"{n:,} problems that every run ended; {document['left_out']:,} left out"]
+    if document["caveat"] is not None:
+        lines.append(document["caveat"])
     for found in document["differences"]:
         lines.append(
             f"not comparable: run {found['run']}, {label(found['condition'])} {found['value']}, not {found['first']}"

@@ -130,6 +130,8 @@ def test_runs_are_compared_problem_by_problem(runs: tuple[Database, list[int]]) 
          "first": "first failing visible case"}
     ]  # fmt: skip
     text = comparison_text(document)
+    assert "what is solved ends sooner" in text
+    assert comparison_document(pairs_of(database, ids[:2]))["caveat"] is None
     assert f"not comparable: run {ids[2]}, feedback first failing case of all, not first failing visible case" in text
     assert f"run {ids[0]} − run {ids[1]}: +48.3 points" in text
 
