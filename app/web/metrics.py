@@ -24,7 +24,9 @@ router = APIRouter()
 ALIVE_SECONDS = 60.0
 """A worker not heard of for longer counts no more. They are heard of every ten seconds."""
 _TOTALS_SECONDS = 15.0
-"""How long totals, which read every attempt, are told again."""
+"""How long totals, which read every attempt, are told again at least."""
+_TOTALS_SHARE = 20
+"""And for so many times as long as they took to read: a large history must not keep a scraped server busy."""
 
 
 class Installation(Collector):
@@ -104,16 +106,18 @@ class _Recent:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._read: WeakKeyDictionary[Database, tuple[float, Totals]] = WeakKeyDictionary()
+        self._read: WeakKeyDictionary[Database, tuple[float, float, Totals]] = WeakKeyDictionary()
 
     def of(self, db: Database) -> Totals:
         with self._lock:
             known = self._read.get(db)
-            if known is not None and time.monotonic() - known[0] <= _TOTALS_SECONDS:
-                return known[1]
+            began = time.monotonic()
+            if known is not None and began - known[0] <= max(_TOTALS_SECONDS, _TOTALS_SHARE * known[1]):
+                return known[2]
             with db.read() as session:
                 sums = totals(session)
-            self._read[db] = (time.monotonic(), sums)
+            now = time.monotonic()
+            self._read[db] = (now, now - began, sums)
             return sums
 
 

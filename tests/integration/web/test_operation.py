@@ -109,6 +109,7 @@ def test_results_and_failures(judged: TestClient, database: Database, monkeypatc
         session.execute(update(Attempt).where(Attempt.verdict == "WA").values(verdict="TLE"))
     assert told(judged)['halflife_verdicts{verdict="TLE"}'] == 0
     monkeypatch.setattr(metrics, "_TOTALS_SECONDS", -1.0)
+    monkeypatch.setattr(metrics, "_TOTALS_SHARE", 0)
     assert told(judged)['halflife_verdicts{verdict="TLE"}'] == 2
 
 
