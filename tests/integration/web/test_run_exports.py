@@ -51,7 +51,7 @@ def test_json_holds_protocol_versions_figures_and_every_text(site: Site) -> None
     document = site.client.get(f"/api/runs/{site.example.completed}/export/json").json()
     assert document["run"]["protocol"]["attempts"] == 6
     assert document["figures"]["solved"] == [96, 23, 16, 5, 2, 4]
-    assert document["versions"]["metrics"] == 1
+    assert document["versions"]["metrics"] == 2
     assert len(document["trajectories"]) == 164
     texts = {column.name for column in Transcript.__table__.columns} - {"attempt_id"}
     assert all(texts <= set(attempt) for one in document["trajectories"] for attempt in one["attempts"])
