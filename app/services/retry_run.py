@@ -21,10 +21,10 @@ from app.domain.attempts import AttemptRecord
 from app.domain.errors import ConflictError
 from app.domain.protocol.decide import Ask, Stop, decide
 from app.domain.protocol.prompts import PROMPTS_VERSION
-from app.domain.verdicts import Verdict
 from app.domain.work import Step
 from app.judge.judge import JUDGE_VERSION
 from app.services.control_run import locked_status
+from app.services.steps.situation import RECORD_COLUMNS, attempt_record
 from app.services.steps.transitions import due_now, set_run, set_trajectory
 
 
@@ -81,23 +81,13 @@ def _put_back(connection: Connection, run_id: int, failed: Sequence[int]) -> Non
     ).one()
     records: dict[int, list[AttemptRecord]] = defaultdict(list)
     rows = connection.execute(
-        select(
-            Attempt.trajectory_id,
-            Attempt.attempt_index,
-            Attempt.segment,
-            Attempt.verdict,
-            Attempt.visible_passed,
-            Attempt.visible_total,
-            Attempt.repeats_attempt,
-        )
+        select(Attempt.trajectory_id, *RECORD_COLUMNS)
         .join(Trajectory, Trajectory.id == Attempt.trajectory_id)
         .where(Trajectory.run_id == run_id, Trajectory.outcome == TrajectoryOutcome.INFRASTRUCTURE)
         .order_by(Attempt.trajectory_id, Attempt.attempt_index)
     )
-    for trajectory_id, index, segment, verdict, passed, total, repeats in rows:
-        verdict = None if verdict is None else Verdict(verdict)
-        repeated = repeats is not None
-        records[trajectory_id].append(AttemptRecord(index, segment, verdict, passed or 0, total or 0, repeated))
+    for row in rows:
+        records[row.trajectory_id].append(attempt_record(row))
     for trajectory_id in failed:
         decision = decide(records[trajectory_id], policy)
         if isinstance(decision, Stop):

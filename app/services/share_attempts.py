@@ -16,8 +16,8 @@ from app.db.session import Database
 from app.domain.attempts import AttemptRecord
 from app.domain.protocol.decide import Ask, Decision, Outcome, Stop, decide
 from app.domain.protocol.policy import Protocol
-from app.domain.verdicts import Verdict
 from app.domain.work import Step
+from app.services.steps.situation import RECORD_COLUMNS, attempt_record
 from app.services.steps.transitions import due_now, end, set_trajectory
 
 _baseline = aliased(Trajectory)
@@ -43,12 +43,7 @@ def share_attempts(db: Database) -> int:
                 _baseline.outcome,
                 Run.protocol,
                 ModelEndpoint.kind,
-                Attempt.attempt_index,
-                Attempt.segment,
-                Attempt.verdict,
-                Attempt.visible_passed,
-                Attempt.visible_total,
-                Attempt.repeats_attempt,
+                *RECORD_COLUMNS,
             )
             .join(Run, Run.id == Trajectory.run_id)
             .join(ModelEndpoint, ModelEndpoint.id == Run.endpoint_id)
@@ -60,26 +55,12 @@ def share_attempts(db: Database) -> int:
     shared = 0
     for _id, group in groupby(rows, key=lambda row: row.id):
         attempts = list(group)
-        parting = _parting(_records(attempts), attempts[0].protocol, ended=attempts[0].outcome is not None)
+        records = [attempt_record(row) for row in attempts if row.attempt_index is not None]
+        parting = _parting(records, attempts[0].protocol, ended=attempts[0].outcome is not None)
         if parting is not None:
             with db.transaction() as connection:
                 shared += _share(connection, attempts[0], *parting)
     return shared
-
-
-def _records(rows: Sequence[Row[*tuple[Any, ...]]]) -> list[AttemptRecord]:
-    return [
-        AttemptRecord(
-            row.attempt_index,
-            row.segment,
-            Verdict(row.verdict),
-            row.visible_passed or 0,
-            row.visible_total or 0,
-            row.repeats_attempt is not None,
-        )
-        for row in rows
-        if row.attempt_index is not None
-    ]
 
 
 def _parting(baseline: Sequence[AttemptRecord], policy: Protocol, *, ended: bool) -> tuple[int, Decision] | None:

@@ -37,16 +37,20 @@ _TRAJECTORY = (
         Trajectory.lease_expires_at.is_not(None),
     )
 )
+RECORD_COLUMNS = (
+    Attempt.attempt_index,
+    Attempt.segment,
+    Attempt.verdict,
+    Attempt.visible_passed,
+    Attempt.visible_total,
+    Attempt.repeats_attempt,
+)
+"""What `attempt_record` needs of a row."""
 _ATTEMPTS = (
     select(
         Attempt.id,
-        Attempt.attempt_index,
-        Attempt.segment,
-        Attempt.verdict,
-        Attempt.visible_passed,
-        Attempt.visible_total,
+        *RECORD_COLUMNS,
         Attempt.syntax_hash,
-        Attempt.repeats_attempt,
         Transcript.program,
         Transcript.reply,
         Transcript.feedback,
@@ -114,8 +118,9 @@ def read_situation(db: Database, claim: Claim) -> Situation:
     )
 
 
-def _past_attempt(row: Row[*tuple[Any, ...]]) -> PastAttempt:
-    record = AttemptRecord(
+def attempt_record(row: Row[*tuple[Any, ...]]) -> AttemptRecord:
+    """A row with `RECORD_COLUMNS` as the rules see it."""
+    return AttemptRecord(
         index=row.attempt_index,
         segment=row.segment,
         verdict=None if row.verdict is None else Verdict(row.verdict),
@@ -123,8 +128,11 @@ def _past_attempt(row: Row[*tuple[Any, ...]]) -> PastAttempt:
         visible_total=row.visible_total or 0,
         repeats=row.repeats_attempt is not None,
     )
+
+
+def _past_attempt(row: Row[*tuple[Any, ...]]) -> PastAttempt:
     program = None if row.program is None else Program(row.program)
-    return PastAttempt(row.id, record, row.syntax_hash, program, row.reply, row.feedback)
+    return PastAttempt(row.id, attempt_record(row), row.syntax_hash, program, row.reply, row.feedback)
 
 
 @lru_cache(maxsize=256)
