@@ -58,7 +58,7 @@ def test_a_run_of_the_baseline_shows_its_curve(address: str, page: Page) -> None
     page.get_by_label("Problem set").select_option(label=_option(page, "starter"))
     page.get_by_label("Model", exact=True).select_option(label=_option(page, "repair-search"))
     page.get_by_label("Debug: the model is given a buggy program").check()
-    page.get_by_label("Attempts").fill("3")
+    page.get_by_label("Attempts", exact=True).fill("3")
     page.get_by_role("button", name="Start the run").click()
     expect(page.get_by_role("heading", name="repair-search on starter")).to_be_visible()
     # The page follows the run by itself.
@@ -116,9 +116,9 @@ def test_a_model_is_added_and_asked(address: str, page: Page, chat_server: ChatS
     page.get_by_label("Model", exact=True).select_option(label=_option(page, "remote"))
     page.get_by_label("Only these problems").fill("beacon_overlap")
     page.get_by_role("button", name="Iterative refinement").click()
-    expect(page.get_by_label("Attempts")).to_have_value("10")
+    expect(page.get_by_label("Attempts", exact=True)).to_have_value("10")
     expect(page.locator("#plan")).to_contain_text("1 – 10")
-    page.get_by_label("Attempts").fill("2")
+    page.get_by_label("Attempts", exact=True).fill("2")
     page.get_by_role("button", name="Preview again").click()
     # Exactly what is sent, for the one problem chosen.
     expect(page.locator("#plan")).to_contain_text("def beacon_overlap(")

@@ -160,10 +160,10 @@ def test_pages_work_without_scripts(browser: Browser, served: Served) -> None:
     page.get_by_role("button", name="Search").click()
     expect(page.get_by_text("“has_close” is in")).to_be_visible()
     page.goto(f"{served.url}/runs/new")
-    page.get_by_label("Attempts").fill("none")
+    page.get_by_label("Attempts", exact=True).fill("none")
     page.get_by_role("button", name="Start the run").click()
     expect(page.get_by_text("Enter a whole number.")).to_be_visible()
-    expect(page.get_by_label("Attempts")).to_have_value("none")
+    expect(page.get_by_label("Attempts", exact=True)).to_have_value("none")
     context.close()
 
 
