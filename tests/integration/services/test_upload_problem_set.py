@@ -88,7 +88,7 @@ def test_what_is_sound_is_stored_and_the_file_forgotten(uploads: Uploads) -> Non
         "version": 1, "created": True, "problems": 1, "buggy_programs": 1, "rejected": 1, "weak": 0,
     }  # fmt: skip
     with uploads.database.read() as session:
-        stored = session.get_one(ProblemSetRow, row.problem_set_id)
+        stored = session.get_one(ProblemSetRow, row.problem_set_id, options=[undefer(ProblemSetRow.report)])
     assert (stored.name, stored.licence, stored.format) == ("halves", "MIT", "native")
     assert [entry["key"] for entry in stored.report["rejected"]] == ["wrong"]
     # The same content again is the same version, not another.
