@@ -121,8 +121,7 @@ def _arms_figure(arms: Sequence[tuple[str, Decay, Mapping[int, int]]], palette: 
                 "hoverinfo": "text",
             }
         )
-    top = min(103.0, max(20.0, 10.0 * math.ceil((highest + 2) / 10)))
-    layout = _layout(last, top, palette, names=len(traces)) | {"annotations": [_axis_title(palette)]}
+    layout = _layout(last, _ceiling(highest), palette, names=len(traces)) | {"annotations": [_axis_title(palette)]}
     return go.Figure(data=traces, layout=layout)
 
 
@@ -280,4 +279,8 @@ def _axis_title(palette: Palette) -> dict[str, Any]:
 def ceiling(index: Decay) -> float:
     """Top of the percent axis: the next ten above every interval; a little over 100 so that a point there is whole."""
     highest = max((100 * (point.hazard.high or 0.0) for point in index.points), default=100.0)
+    return _ceiling(highest)
+
+
+def _ceiling(highest: float) -> float:
     return min(103.0, max(20.0, 10.0 * math.ceil((highest + 2) / 10)))

@@ -7,6 +7,7 @@ from typing import Any
 from app.db.queries.fresh_starts import Arm, FreshStarts, Problem
 from app.domain.metrics.arms import ArmComparison, Result, compare_arms
 from app.domain.metrics.comparison import POWER
+from app.domain.metrics.decay import Decay
 from app.web import wording
 from app.web.fits import p_value
 
@@ -24,6 +25,7 @@ class ArmView:
 
     arm: Arm
     name: str
+    curve: Decay
     against: ArmComparison[Problem] | None
 
     @property
@@ -38,8 +40,11 @@ def arm_views(found: FreshStarts) -> list[ArmView]:
     baseline = {key: Result(one.solved) for key, one in found.baseline.endings.items()}
     compared = compare_arms(baseline, results, found.head.run.trajectories_total)
     return [
-        ArmView(found.baseline, "continuous, the baseline", None),
-        *(ArmView(arm, arm_name(arm), against) for arm, against in zip(found.arms, compared, strict=True)),
+        ArmView(found.baseline, "continuous, the baseline", found.baseline.counts.decay(), None),
+        *(
+            ArmView(arm, arm_name(arm), arm.counts.decay(), against)
+            for arm, against in zip(found.arms, compared, strict=True)
+        ),
     ]
 
 
@@ -145,10 +150,10 @@ def _arm_document(view: ArmView) -> dict[str, Any]:
         "shares_attempts": run.shares_attempts,
         "status": run.status,
         "problems": run.trajectories_total,
-        "accuracy": asdict(view.arm.counts.decay().final_accuracy),
+        "accuracy": asdict(view.curve.final_accuracy),
         "hazard": [
             {"attempt": point.attempt, "solved": point.solved, "at_risk": point.at_risk, **_bounds(point.hazard)}
-            for point in view.arm.counts.decay().points
+            for point in view.curve.points
         ],
         "fresh_starts": {str(attempt): count for attempt, count in view.arm.started.items()},
         "tokens": view.arm.tokens,

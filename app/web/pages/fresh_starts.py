@@ -73,7 +73,7 @@ def _page(
         "run": found.head.run,
         "views": views,
         "sentence": sentence(views),
-        "chart": charts.arms_chart([(view.name, view.arm.counts.decay(), view.arm.started) for view in views]),
+        "chart": charts.arms_chart([(view.name, view.curve, view.arm.started) for view in views]),
         "chart_sentence": chart_sentence(views),
         "detectable": detectable,
         "p_value": p_value,
