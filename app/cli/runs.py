@@ -14,7 +14,7 @@ from app.cli.serve import START_SECONDS, worker_children
 from app.db.base import LARGEST_ID
 from app.db.models import RejudgingStatus, RunStatus
 from app.db.queries.decay_counts import RunSummary, run_summary
-from app.db.queries.fresh_starts import arms_under_way, fresh_starts
+from app.db.queries.fresh_starts import arm_statuses, fresh_starts
 from app.db.queries.progress import WaitKind
 from app.db.queries.rejudging import RejudgingView, rejudging_view
 from app.db.queries.runs import RunFilter, RunOrder, SortKey, list_runs
@@ -128,7 +128,7 @@ def create(
         summary = _summary(opened, run_id)
     emit(_document(summary), as_json, _text(summary))
     if why is not Exit.ENDED or summary.status != RunStatus.COMPLETED:
-        note(f"run {run_id} is {summary.status}: {summary.status_reason or why}")
+        note(f"run {run_id} is {summary.status}: {summary.status_reason or why}{'' if not arm else '; see its arms'}")
         raise typer.Exit(3)
 
 
@@ -299,10 +299,10 @@ def _follow(opened: Installation, run_id: int) -> Exit:
             note(line)
             last = line
         with opened.db.read() as session:
-            arms = arms_under_way(session, run_id)
-        if summary.status in ENDED and not arms:
+            statuses = {summary.status, *arm_statuses(session, run_id)}
+        if statuses <= set(ENDED):
             ended.append(Exit.ENDED)
-        elif summary.status == RunStatus.PAUSED:
+        elif RunStatus.PAUSED in statuses and RunStatus.RUNNING not in statuses:
             ended.append(Exit.PAUSED)
         return bool(ended)
 

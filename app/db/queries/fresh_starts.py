@@ -71,13 +71,11 @@ def fresh_starts(session: Session, run_id: int) -> FreshStarts:
     return FreshStarts(head, _arm(session, head.run), tuple(_arm(session, run) for run in arms))
 
 
-def arms_under_way(session: Session, baseline_id: int) -> bool:
-    """Whether a run has arms that have not ended, or that wait for its curve."""
-    ended = (RunStatus.COMPLETED, RunStatus.CANCELLED, RunStatus.PAUSED)
-    arms = select(Run.id).where(Run.baseline_run_id == baseline_id, Run.status.not_in(ended))
-    if session.scalar(arms.limit(1)) is not None:
-        return True
-    return any("refused" not in one for one in session.get_one(Run, baseline_id).arms_to_come or ())
+def arm_statuses(session: Session, baseline_id: int) -> list[str]:
+    """Where the arms of a run stand; those that wait for its curve are under way."""
+    begun = session.scalars(select(Run.status).where(Run.baseline_run_id == baseline_id))
+    to_come = session.get_one(Run, baseline_id).arms_to_come or ()
+    return [*begun, *(RunStatus.RUNNING for one in to_come if "refused" not in one)]
 
 
 def _arm(session: Session, run: Run) -> Arm:
