@@ -16,6 +16,8 @@ class Conditions:
 
     `problems`: keys of the problems chosen, None for the whole set. `sandboxes` and `memory_tiers`: each kind that its
     verdicts were made with. A seed is no condition, it tells two samples of the same experiment apart: it is set to 0.
+    `sampling` is the model's own, in which that of the protocol takes its place: what was sent is compared, whoever
+    asked for it.
     """
 
     problem_set_hash: str
@@ -28,8 +30,10 @@ class Conditions:
     memory_tiers: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        if self.protocol.seed != 0:
-            object.__setattr__(self, "protocol", replace(self.protocol, seed=0))
+        protocol = self.protocol
+        if (protocol.seed, protocol.temperature, protocol.top_p) != (0, None, None):
+            object.__setattr__(self, "sampling", protocol.sampling(self.sampling))
+            object.__setattr__(self, "protocol", replace(protocol, seed=0, temperature=None, top_p=None))
 
     def fields(self) -> dict[str, Any]:
         """Each condition by its name, those of the protocol and of the sampling one by one."""
@@ -37,6 +41,7 @@ class Conditions:
         for field in fields(self):
             value = getattr(self, field.name)
             if isinstance(value, Protocol | Sampling):
+                # The sampling comes after the protocol, whose temperature and top-p are in it.
                 found |= {inner.name: getattr(value, inner.name) for inner in fields(value)}
             else:
                 found[field.name] = value

@@ -17,6 +17,7 @@ from app.db.models import EndpointKind, ModelEndpoint, ModelTest, Run, RunStatus
 from app.db.session import Database
 from app.domain.errors import ConflictError, InputError, NotFoundError
 from app.domain.ports import Sampling
+from app.domain.protocol.policy import check_sampling
 
 REPAIR_SEARCH = "repair-search"
 DEFAULT_TIMEOUT_SECONDS = 600.0
@@ -175,12 +176,8 @@ def _check(request: EndpointRequest) -> None:
             raise InputError("model: name the model to ask for")
     _check_key(request.api_key or "")
     _check_terms(request.concurrency, request.timeout_seconds, request.price_input, request.price_output)
-    sampling = request.sampling
-    if sampling.temperature is not None and not 0 <= sampling.temperature <= 2:
-        raise InputError("temperature: must be between 0 and 2")
-    if sampling.top_p is not None and not 0 < sampling.top_p <= 1:
-        raise InputError("top-p: must be above 0 and at most 1")
-    if sampling.max_tokens < 1:
+    check_sampling(request.sampling.temperature, request.sampling.top_p)
+    if request.sampling.max_tokens < 1:
         raise InputError("maximum tokens: must be at least 1")
 
 

@@ -1,6 +1,7 @@
 """What the model is told about a failed attempt, within what the protocol discloses."""
 
-from app.domain.protocol.policy import Disclosure
+from app.domain.protocol import feedback_loops
+from app.domain.protocol.policy import Disclosure, Prompts, Protocol
 from app.domain.verdicts import FirstFailure, Judgement, Verdict
 
 VERDICT_WORDS = {
@@ -23,13 +24,16 @@ def may_show(failure: FirstFailure, disclosure: Disclosure) -> bool:
     return disclosure is Disclosure.ALL or (disclosure is Disclosure.VISIBLE and failure.visible)
 
 
-def feedback(judgement: Judgement, disclosure: Disclosure) -> str:
-    """The message sent after a failed attempt.
+def feedback(judgement: Judgement, policy: Protocol) -> str:
+    """The message sent after a failed attempt, in the protocol's wording.
 
-    It names the verdict; then, as far as `disclosure` allows, the input, the expected and the actual value and
+    Ours names the verdict; then, as far as the protocol discloses it, the input, the expected and the actual value and
     the error of the first failing case. Where that case is hidden it says just that. A compile error is the
     program's own and is always shown.
     """
+    if policy.prompts is Prompts.FEEDBACK_LOOPS:
+        return feedback_loops.told(judgement, policy.disclosure)
+    disclosure = policy.disclosure
     lines = [f"Your program was judged: {VERDICT_WORDS[judgement.verdict]}."]
     failure = judgement.first_failure
     if judgement.verdict is Verdict.CE:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from app.domain.errors import InputError
+from app.domain.ports import Sampling
 from app.domain.problems import Limits
 from app.domain.protocol.restart import NO_FRESH_START, FreshStart
 
@@ -17,6 +18,7 @@ MIN_MEMORY_MB = 32
 MAX_MEMORY_MB = 65_536
 MAX_SYSTEM_PROMPT = 20_000
 """Characters. It is sent with every request."""
+MAX_TEMPERATURE = 2.0
 
 
 class Start(StrEnum):
@@ -43,6 +45,15 @@ class StopOn(StrEnum):
     VISIBLE = "visible"
 
 
+class Prompts(StrEnum):
+    """How the task and the feedback on a failure are worded."""
+
+    HALFLIFE = "halflife"
+    """Ours, see `app.domain.protocol.prompts`."""
+    FEEDBACK_LOOPS = "feedback_loops"
+    """As the paper on iterative feedback loops words them, see `app.domain.protocol.feedback_loops`."""
+
+
 class History(StrEnum):
     """How much of the conversation is sent with the next request."""
 
@@ -57,6 +68,9 @@ class Protocol:
     `cpu_seconds` and `memory_mb` stand in for each problem's own limits; None leaves those in force. `seed` is sent
     to the endpoint (mixed with problem and attempt) and breaks ties in local models. `system_prompt` stands in for the
     one of `app.domain.protocol.prompts`. `fresh_start` says when the conversation is cleared.
+
+    `temperature` and `top_p` stand in for the model's own; None leaves those in force. `hint` ends the first message by
+    a line that asks for a fast algorithm.
     """
 
     start: Start = Start.GENERATE
@@ -69,6 +83,10 @@ class Protocol:
     seed: int = 0
     system_prompt: str | None = None
     fresh_start: FreshStart = NO_FRESH_START
+    prompts: Prompts = Prompts.HALFLIFE
+    hint: bool = False
+    temperature: float | None = None
+    top_p: float | None = None
 
     def __post_init__(self) -> None:
         if not 1 <= self.attempts <= MAX_ATTEMPTS:
@@ -82,10 +100,29 @@ class Protocol:
             )
         if self.system_prompt is not None:
             check_system_prompt(self.system_prompt)
+        check_sampling(self.temperature, self.top_p)
+        if self.prompts is Prompts.FEEDBACK_LOOPS and self.start is Start.DEBUG:
+            raise InputError("prompts: those of the paper on feedback loops ask for a first answer, not for a repair")
 
     def limits(self, own: Limits) -> Limits:
         """The limits in force for a problem whose own are `own`."""
         return replace(own, cpu_seconds=self.cpu_seconds or own.cpu_seconds, memory_mb=self.memory_mb or own.memory_mb)
+
+    def sampling(self, own: Sampling) -> Sampling:
+        """The sampling in force for a model whose own is `own`."""
+        return replace(
+            own,
+            temperature=own.temperature if self.temperature is None else self.temperature,
+            top_p=own.top_p if self.top_p is None else self.top_p,
+        )
+
+
+def check_sampling(temperature: float | None, top_p: float | None) -> None:
+    """Refuse what no endpoint takes; None leaves its default. Raises InputError."""
+    if temperature is not None and not 0 <= temperature <= MAX_TEMPERATURE:
+        raise InputError(f"temperature: must be between 0 and {MAX_TEMPERATURE:g}, not {temperature:g}")
+    if top_p is not None and not 0 < top_p <= 1:
+        raise InputError(f"top-p: must be above 0 and at most 1, not {top_p:g}")
 
 
 def check_system_prompt(text: str) -> None:

@@ -7,7 +7,8 @@ from hashlib import sha256
 from app.domain.ports import Message
 from app.domain.problems import CaseTests, Problem, StdinTests
 from app.domain.programs import Program
-from app.domain.protocol.policy import Disclosure, History, Protocol, Start
+from app.domain.protocol import feedback_loops
+from app.domain.protocol.policy import Disclosure, History, Prompts, Protocol, Start
 
 PROMPTS_VERSION = 1
 
@@ -19,10 +20,14 @@ SYSTEM_SCRIPT = (
     "You are an expert Python programmer. Answer with one complete program in a single fenced code block. "
     "It reads its input from standard input and prints its answer, and nothing else, to standard output."
 )
+HINT = "Optimize the time complexity of your algorithm."
+"""The published hint: the last line of the first message where a run asks for it."""
+NAMES = {Prompts.HALFLIFE: "", Prompts.FEEDBACK_LOOPS: "of the paper on feedback loops, "}
 
 
 def prompts_name(version: int, policy: Protocol) -> str:
-    """What a run's prompts are called: their version, and a hash of the system prompt where it is the run's own.
+    """What a run's prompts are called: whose they are where not ours, their version, the hint, and a hash of the system
+    prompt where it is the run's own.
 
     Examples
     --------
@@ -31,14 +36,17 @@ def prompts_name(version: int, policy: Protocol) -> str:
     >>> prompts_name(1, Protocol(system_prompt="Be brief."))
     'version 1, own system prompt 213c22ed'
     """
+    name = f"{NAMES[policy.prompts]}version {version}{', with the hint' if policy.hint else ''}"
     if policy.system_prompt is None:
-        return f"version {version}"
-    return f"version {version}, own system prompt {sha256(policy.system_prompt.encode()).hexdigest()[:8]}"
+        return name
+    return f"{name}, own system prompt {sha256(policy.system_prompt.encode()).hexdigest()[:8]}"
 
 
-def system_prompt(problem: Problem, policy: Protocol) -> str:
-    """The run's own, or the one that says what kind of program the problem asks for."""
-    return policy.system_prompt or (SYSTEM_SCRIPT if isinstance(problem.tests, StdinTests) else SYSTEM)
+def system_prompt(problem: Problem, policy: Protocol) -> str | None:
+    """The run's own, or the one that says what kind of program the problem asks for; None where there is none."""
+    if policy.system_prompt is not None or policy.prompts is Prompts.FEEDBACK_LOOPS:
+        return policy.system_prompt
+    return SYSTEM_SCRIPT if isinstance(problem.tests, StdinTests) else SYSTEM
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +62,15 @@ def task_prompt(problem: Problem, policy: Protocol, start: Program | None) -> st
 
     Raises ValueError where the protocol starts from a buggy program and none is given.
     """
+    text = (
+        feedback_loops.task(problem, policy.disclosure)
+        if policy.prompts is Prompts.FEEDBACK_LOOPS
+        else _task(problem, policy, start)
+    )
+    return f"{text}\n{HINT}" if policy.hint else text
+
+
+def _task(problem: Problem, policy: Protocol, start: Program | None) -> str:
     parts = []
     if problem.statement:
         parts.append(problem.statement.strip())
@@ -87,7 +104,9 @@ def conversation(
         Replies and feedback since the last fresh start, oldest first. With history `last` only the newest is sent.
     """
     kept = exchanges if policy.history is History.FULL else exchanges[-1:]
-    messages = [Message("system", system_prompt(problem, policy)), Message("user", task_prompt(problem, policy, start))]
+    system = system_prompt(problem, policy)
+    messages = [] if system is None else [Message("system", system)]
+    messages.append(Message("user", task_prompt(problem, policy, start)))
     for exchange in kept:
         messages.append(Message("assistant", exchange.reply))
         messages.append(Message("user", exchange.feedback))

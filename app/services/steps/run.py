@@ -55,7 +55,7 @@ def run(db: Database, claim: Claim, judge: CachedJudge) -> Wakes:
         return put_off_failed(db, claim, f"the sandbox: {failure}", sandbox=True)
 
     judgement = judged.judgement
-    told = feedback(judgement, situation.policy.disclosure)
+    told = feedback(judgement, situation.policy)
     record = replace(
         attempt.record,
         verdict=judgement.verdict,

@@ -166,7 +166,7 @@ def build_request(situation: Situation, decision: Ask) -> ModelRequest:
     problem, policy = situation.problem, situation.policy
     return ModelRequest(
         messages=conversation(problem, policy, situation.start, in_segment),
-        sampling=situation.endpoint.sampling,
+        sampling=policy.sampling(situation.endpoint.sampling),
         seed=request_seed(policy.seed, problem.key, situation.sample, decision.index),
         task=Task(
             problem_key=problem.key,

@@ -7,7 +7,7 @@ import pytest
 
 from app.domain.comparability import Conditions, ConditionsKey, Group, differences, usual
 from app.domain.ports import Sampling
-from app.domain.protocol.policy import Disclosure, History, Protocol, Start, StopOn
+from app.domain.protocol.policy import Disclosure, History, Prompts, Protocol, Start, StopOn
 from app.domain.protocol.restart import FreshStart
 
 BASE = Conditions(
@@ -37,6 +37,8 @@ OTHERS = {
     "memory_mb": replace(BASE, protocol=Protocol(memory_mb=64)),
     "system_prompt": replace(BASE, protocol=Protocol(system_prompt="You repair programs.")),
     "fresh_start": replace(BASE, protocol=Protocol(fresh_start=FreshStart.parse("once:2"))),
+    "prompts": replace(BASE, protocol=Protocol(prompts=Prompts.FEEDBACK_LOOPS)),
+    "hint": replace(BASE, protocol=Protocol(hint=True)),
     "temperature": replace(BASE, sampling=Sampling(temperature=0.1)),
     "top_p": replace(BASE, sampling=Sampling(top_p=0.9)),
     "max_tokens": replace(BASE, sampling=Sampling(max_tokens=10)),
@@ -55,6 +57,18 @@ def test_every_field_of_protocol_and_sampling_is_a_condition_save_the_seed() -> 
     named = {field.name for kind in (Protocol, Sampling, Conditions) for field in fields(kind)}
     assert named - {"protocol", "sampling", "seed"} == set(OTHERS)
     assert differences(replace(BASE, protocol=Protocol(seed=9)), BASE) == ()
+
+
+def test_what_was_sent_is_compared_whoever_asked_for_it() -> None:
+    """A run's own temperature and top-p take the place of its model's."""
+    by_run = replace(BASE, protocol=Protocol(temperature=0.1, top_p=0.95))
+    by_model = replace(BASE, sampling=Sampling(temperature=0.1, top_p=0.95))
+    assert differences(by_run, by_model) == ()
+    assert by_run.key() == by_model.key()
+    assert [(one.condition, one.value, one.usual) for one in differences(by_run, BASE)] == [
+        ("temperature", 0.1, 0.8),
+        ("top_p", 0.95, None),
+    ]
 
 
 def test_a_run_without_verdicts_differs_in_nothing_that_verdicts_show() -> None:
@@ -82,12 +96,12 @@ def test_keys_are_alike_where_there_is_no_difference(one: Conditions) -> None:
 def test_a_key_is_made_of_every_condition_by_name() -> None:
     """Keys are stored with figures: whoever changes this text raises METRICS_VERSION, or old runs differ from new."""
     text = (
-        '{"attempts": 6, "cpu_seconds": null, "disclosure": "visible", "fresh_start": "none", "history": "full",'
-        ' "judge_version": 2, "max_tokens": 1024, "memory_mb": null, "problem_set_hash": "'
+        '{"attempts": 6, "cpu_seconds": null, "disclosure": "visible", "fresh_start": "none", "hint": false,'
+        ' "history": "full", "judge_version": 2, "max_tokens": 1024, "memory_mb": null, "problem_set_hash": "'
         + "a"
         * 64
         + '", "problems": null,'
-        ' "prompts_version": 1, "start": "generate", "stop_on": "all", "system_prompt": null, "temperature": 0.8,'
-        ' "top_p": null}'
+        ' "prompts": "halflife", "prompts_version": 1, "start": "generate", "stop_on": "all",'
+        ' "system_prompt": null, "temperature": 0.8, "top_p": null}'
     )
     assert BASE.key() == ConditionsKey(hashlib.sha256(text.encode()).hexdigest(), "bubblewrap", "cgroup")

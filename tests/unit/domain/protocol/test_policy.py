@@ -3,8 +3,9 @@
 import pytest
 
 from app.domain.errors import InputError
+from app.domain.ports import Sampling
 from app.domain.problems import Limits
-from app.domain.protocol.policy import Protocol
+from app.domain.protocol.policy import Prompts, Protocol, Start
 
 OWN = Limits(cpu_seconds=2.0, memory_mb=256, output_bytes=1000)
 
@@ -32,8 +33,19 @@ def test_a_limit_that_is_not_given_is_the_problems_own(protocol: Protocol, in_fo
         ({"cpu_seconds": 301.0}, "CPU limit: must be above 0 and at most 300 s, not 301"),
         ({"memory_mb": 31}, "memory limit: must be between 32 and 65536 MB, not 31"),
         ({"memory_mb": 65_537}, "memory limit: must be between 32 and 65536 MB, not 65537"),
+        ({"temperature": -0.1}, "temperature: must be between 0 and 2, not -0.1"),
+        ({"temperature": float("nan")}, "temperature: must be between 0 and 2, not nan"),
+        ({"top_p": 0.0}, "top-p: must be above 0 and at most 1, not 0"),
+        ({"prompts": Prompts.FEEDBACK_LOOPS, "start": Start.DEBUG}, "prompts: those of the paper"),
     ],
 )
-def test_limits_are_bounded(fields: dict[str, float], message: str) -> None:
+def test_what_no_run_can_do_is_refused(fields: dict[str, object], message: str) -> None:
     with pytest.raises(InputError, match=message):
         Protocol(**fields)  # type: ignore[arg-type]
+
+
+def test_a_temperature_that_is_not_given_is_the_models_own() -> None:
+    own = Sampling(temperature=0.8, top_p=None, max_tokens=99)
+    assert Protocol().sampling(own) == own
+    assert Protocol(temperature=0.0).sampling(own) == Sampling(0.0, None, 99)
+    assert Protocol(top_p=0.3).sampling(own) == Sampling(0.8, 0.3, 99)
