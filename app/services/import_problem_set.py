@@ -241,7 +241,12 @@ def _problem_row(position: int, problem: Problem) -> ProblemRow:
         tests_hash=_tests_hash(problem),
         definition=replace(problem, buggy_programs=()),
         buggy_programs=[
-            BuggyProgramRow(key=buggy.key, bug_count=len(buggy.bugs), definition=buggy)
+            BuggyProgramRow(
+                key=buggy.key,
+                bug_count=len(buggy.bugs),
+                odc_classes=[bug.odc_class for bug in buggy.bugs],
+                definition=buggy,
+            )
             for buggy in problem.buggy_programs
         ],
     )

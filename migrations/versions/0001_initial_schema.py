@@ -83,6 +83,26 @@ def upgrade() -> None:
         sa.UniqueConstraint("name", "version", name=op.f("uq_problem_sets_name_version")),
     )
     op.create_table(
+        "recording_imports",
+        sa.Column("options", sa.Text(), nullable=False),
+        sa.Column("file_name", sa.String(), nullable=False),
+        sa.Column("upload", sa.LargeBinary(), nullable=True),
+        sa.Column("done", sa.Integer(), nullable=False),
+        sa.Column("total", sa.Integer(), nullable=True),
+        sa.Column("report", sa.Text(), nullable=True),
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("created_at", sa.DateTime(), nullable=False),
+        sa.Column("due_at", sa.DateTime(), nullable=True),
+        sa.Column("lease_number", sa.Integer(), nullable=False),
+        sa.Column("lease_expires_at", sa.DateTime(), nullable=True),
+        sa.Column("finished_at", sa.DateTime(), nullable=True),
+        sa.Column("error", sa.String(), nullable=True),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_recording_imports")),
+    )
+    with op.batch_alter_table("recording_imports", schema=None) as batch_op:
+        batch_op.create_index(batch_op.f("ix_recording_imports_due_at"), ["due_at"], unique=False)
+
+    op.create_table(
         "share_links",
         sa.Column("id", sa.Integer(), nullable=False),
         sa.Column("token_hash", sa.String(), nullable=False),
@@ -166,9 +186,11 @@ def upgrade() -> None:
         sa.Column("problem_set_id", sa.Integer(), nullable=False),
         sa.Column("endpoint_id", sa.Integer(), nullable=False),
         sa.Column("protocol", sa.Text(), nullable=False),
-        sa.Column("prompts_version", sa.Integer(), nullable=False),
-        sa.Column("judge_version", sa.Integer(), nullable=False),
+        sa.Column("prompts_version", sa.Integer(), nullable=True),
+        sa.Column("judge_version", sa.Integer(), nullable=True),
         sa.Column("subset", sa.Text(), nullable=True),
+        sa.Column("items", sa.Text(), nullable=True),
+        sa.Column("items_origin", sa.String(), nullable=True),
         sa.Column("status", sa.String(), nullable=False),
         sa.Column("status_reason", sa.String(), nullable=True),
         sa.Column("created_at", sa.DateTime(), nullable=False),
@@ -176,6 +198,7 @@ def upgrade() -> None:
         sa.Column("trajectories_total", sa.Integer(), nullable=False),
         sa.Column("trajectories_ended", sa.Integer(), nullable=False),
         sa.Column("trajectories_solved", sa.Integer(), nullable=False),
+        sa.Column("scores_waiting", sa.Integer(), nullable=False),
         sa.Column("dry_run", sa.Boolean(), nullable=False),
         sa.Column("revision", sa.BigInteger(), nullable=False),
         sa.Column("active_seconds", sa.Double(), nullable=False),
@@ -184,7 +207,7 @@ def upgrade() -> None:
         sa.Column("budget_tokens", sa.BigInteger(), nullable=True),
         sa.Column("budget_cost", sa.Double(), nullable=True),
         sa.Column("tokens_reserved", sa.BigInteger(), nullable=False),
-        sa.Column("tokens_spent", sa.BigInteger(), nullable=False),
+        sa.Column("tokens_spent", sa.BigInteger(), nullable=True),
         sa.Column("cost_reserved", sa.Double(), nullable=False),
         sa.Column("cost_spent", sa.Double(), nullable=True),
         sa.Column("last_claimed_at", sa.DateTime(), nullable=True),
@@ -194,6 +217,9 @@ def upgrade() -> None:
         sa.Column("arms_to_come", sa.Text(), nullable=True),
         sa.Column("tokens_shared", sa.BigInteger(), nullable=False),
         sa.Column("cost_shared", sa.Double(), nullable=True),
+        sa.Column("imported_from", sa.String(), nullable=True),
+        sa.Column("unknown", sa.Text(), nullable=True),
+        sa.Column("demo", sa.Boolean(), nullable=False),
         sa.ForeignKeyConstraint(["baseline_run_id"], ["runs.id"], name=op.f("fk_runs_baseline_run_id")),
         sa.ForeignKeyConstraint(["endpoint_id"], ["model_endpoints.id"], name=op.f("fk_runs_endpoint_id")),
         sa.ForeignKeyConstraint(["problem_set_id"], ["problem_sets.id"], name=op.f("fk_runs_problem_set_id")),
@@ -213,6 +239,7 @@ def upgrade() -> None:
         sa.Column("problem_id", sa.Integer(), nullable=False),
         sa.Column("key", sa.String(), nullable=False),
         sa.Column("bug_count", sa.Integer(), nullable=False),
+        sa.Column("odc_classes", sa.Text(), nullable=False),
         sa.Column("definition", sa.Text(), nullable=False),
         sa.ForeignKeyConstraint(["problem_id"], ["problems.id"], name=op.f("fk_buggy_programs_problem_id")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_buggy_programs")),
@@ -221,6 +248,22 @@ def upgrade() -> None:
     with op.batch_alter_table("buggy_programs", schema=None) as batch_op:
         batch_op.create_index(batch_op.f("ix_buggy_programs_problem_id"), ["problem_id"], unique=False)
 
+    op.create_table(
+        "recordings",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("run_id", sa.Integer(), nullable=False),
+        sa.Column("identity", sa.String(), nullable=False),
+        sa.Column("file_name", sa.String(), nullable=False),
+        sa.Column("sha256", sa.String(), nullable=False),
+        sa.Column("imported_at", sa.DateTime(), nullable=False),
+        sa.Column("re_executed", sa.Boolean(), nullable=False),
+        sa.Column("skipped", sa.Text(), nullable=False),
+        sa.Column("notes", sa.Text(), nullable=False),
+        sa.ForeignKeyConstraint(["run_id"], ["runs.id"], name=op.f("fk_recordings_run_id")),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_recordings")),
+        sa.UniqueConstraint("identity", name=op.f("uq_recordings_identity")),
+        sa.UniqueConstraint("run_id", name=op.f("uq_recordings_run_id")),
+    )
     op.create_table(
         "rejudgings",
         sa.Column("id", sa.Integer(), nullable=False),
@@ -249,6 +292,8 @@ def upgrade() -> None:
         sa.Column("sandboxes", sa.String(), nullable=False),
         sa.Column("memory_tiers", sa.String(), nullable=False),
         sa.Column("figures", sa.Text(), nullable=False),
+        sa.Column("measures", sa.Text(), nullable=False),
+        sa.Column("endings", sa.String(), nullable=False),
         sa.Column("e0", sa.Float(), nullable=True),
         sa.Column("accuracy", sa.Float(), nullable=True),
         sa.Column("gain", sa.Float(), nullable=True),
@@ -258,9 +303,28 @@ def upgrade() -> None:
         sa.Column("t80", sa.Float(), nullable=True),
         sa.Column("r2", sa.Float(), nullable=True),
         sa.Column("repeats", sa.Float(), nullable=True),
+        sa.Column("precision", sa.Float(), nullable=True),
+        sa.Column("recall", sa.Float(), nullable=True),
+        sa.Column("f1", sa.Float(), nullable=True),
+        sa.Column("unit_pass", sa.Float(), nullable=True),
         sa.Column("weak", sa.Float(), nullable=True),
         sa.Column("near_limit", sa.Float(), nullable=True),
         sa.Column("unfinished", sa.Float(), nullable=True),
+        sa.Column("isr_2", sa.Float(), nullable=True),
+        sa.Column("isr_3", sa.Float(), nullable=True),
+        sa.Column("isr_5", sa.Float(), nullable=True),
+        sa.Column("isr_10", sa.Float(), nullable=True),
+        sa.Column("mis", sa.Float(), nullable=True),
+        sa.Column("median_iteration", sa.Float(), nullable=True),
+        sa.Column("pass_1", sa.Float(), nullable=True),
+        sa.Column("careful_lambda", sa.Float(), nullable=True),
+        sa.Column("careful_lambda_debugging", sa.Float(), nullable=True),
+        sa.Column("fix_rate", sa.Float(), nullable=True),
+        sa.Column("improved", sa.Float(), nullable=True),
+        sa.Column("regressed", sa.Float(), nullable=True),
+        sa.Column("hidden_failures", sa.Float(), nullable=True),
+        sa.Column("solved_per_1000_tokens", sa.Float(), nullable=True),
+        sa.Column("solved_per_cost", sa.Float(), nullable=True),
         sa.ForeignKeyConstraint(["run_id"], ["runs.id"], name=op.f("fk_run_metrics_run_id")),
         sa.PrimaryKeyConstraint("run_id", name=op.f("pk_run_metrics")),
     )
@@ -308,12 +372,12 @@ def upgrade() -> None:
         sa.Column("trajectory_id", sa.Integer(), nullable=False),
         sa.Column("attempt_index", sa.Integer(), nullable=False),
         sa.Column("segment", sa.Integer(), nullable=False),
-        sa.Column("answered_at", sa.DateTime(), nullable=False),
+        sa.Column("answered_at", sa.DateTime(), nullable=True),
         sa.Column("prompt_tokens", sa.Integer(), nullable=True),
         sa.Column("completion_tokens", sa.Integer(), nullable=True),
         sa.Column("cost", sa.Double(), nullable=True),
-        sa.Column("truncated", sa.Boolean(), nullable=False),
-        sa.Column("latency_ms", sa.Double(), nullable=False),
+        sa.Column("truncated", sa.Boolean(), nullable=True),
+        sa.Column("latency_ms", sa.Double(), nullable=True),
         sa.Column("finish_reason", sa.String(), nullable=True),
         sa.Column("extraction", sa.String(), nullable=False),
         sa.Column("syntax_hash", sa.String(), nullable=True),
@@ -338,8 +402,9 @@ def upgrade() -> None:
         sa.Column("memory_tier", sa.String(), nullable=True),
         sa.Column("sandbox", sa.String(), nullable=True),
         sa.Column("judge_version", sa.Integer(), nullable=True),
+        sa.Column("recorded_verdict", sa.String(), nullable=True),
         sa.CheckConstraint(
-            "verdict IS NULL OR verdict <> 'AC' OR (coalesce(cases_total, 0) > 0 AND coalesce(cases_run, -1) = cases_total AND coalesce(cases_passed, -1) = cases_total)",
+            "verdict IS NULL OR verdict <> 'AC' OR (coalesce(cases_total, 0) > 0 AND coalesce(cases_run, -1) = cases_total AND coalesce(cases_passed, -1) = cases_total) OR (coalesce(recorded_verdict, '') = 'AC' AND judge_version IS NULL AND cases_total IS NULL AND cases_run IS NULL AND cases_passed IS NULL)",
             name=op.f("ck_attempts_accepted_means_every_case"),
         ),
         sa.ForeignKeyConstraint(["shared_from"], ["attempts.id"], name=op.f("fk_attempts_shared_from")),
@@ -362,18 +427,6 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["trajectory_id"], ["trajectories.id"], name=op.f("fk_model_requests_trajectory_id")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_model_requests")),
         sa.UniqueConstraint("trajectory_id", "lease_number", name=op.f("uq_model_requests_trajectory_id_lease_number")),
-    )
-    op.create_table(
-        "bug_scores",
-        sa.Column("id", sa.Integer(), nullable=False),
-        sa.Column("attempt_id", sa.Integer(), nullable=False),
-        sa.Column("bug_index", sa.Integer(), nullable=False),
-        sa.Column("matched_block", sa.Integer(), nullable=True),
-        sa.Column("fixed", sa.Boolean(), nullable=False),
-        sa.Column("essential_lines", sa.Integer(), nullable=True),
-        sa.ForeignKeyConstraint(["attempt_id"], ["attempts.id"], name=op.f("fk_bug_scores_attempt_id")),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_bug_scores")),
-        sa.UniqueConstraint("attempt_id", "bug_index", name=op.f("uq_bug_scores_attempt_id_bug_index")),
     )
     op.create_table(
         "judging_jobs",
@@ -404,7 +457,43 @@ def upgrade() -> None:
     )
     with op.batch_alter_table("judging_jobs", schema=None) as batch_op:
         batch_op.create_index("ix_judging_jobs_due", ["purpose", "due_at"], unique=False)
+        batch_op.create_index(
+            "uq_judging_jobs_score",
+            ["attempt_id"],
+            unique=True,
+            sqlite_where=sa.text("purpose = 'score'"),
+            postgresql_where=sa.text("purpose = 'score'"),
+        )
 
+    op.create_table(
+        "repair_audits",
+        sa.Column("attempt_id", sa.Integer(), nullable=False),
+        sa.Column("valid_alternative", sa.Boolean(), nullable=False),
+        sa.Column("note", sa.String(), nullable=False),
+        sa.Column("marked_at", sa.DateTime(), nullable=False),
+        sa.ForeignKeyConstraint(["attempt_id"], ["attempts.id"], name=op.f("fk_repair_audits_attempt_id")),
+        sa.PrimaryKeyConstraint("attempt_id", name=op.f("pk_repair_audits")),
+    )
+    op.create_table(
+        "repair_scores",
+        sa.Column("attempt_id", sa.Integer(), nullable=False),
+        sa.Column("epsilon", sa.Integer(), nullable=False),
+        sa.Column("precision", sa.Double(), nullable=False),
+        sa.Column("recall", sa.Double(), nullable=False),
+        sa.Column("f1", sa.Double(), nullable=False),
+        sa.Column("unit_pass", sa.Boolean(), nullable=False),
+        sa.Column("edits", sa.Integer(), nullable=False),
+        sa.Column("obstacle", sa.String(), nullable=True),
+        sa.Column("blocks", sa.Text(), nullable=False),
+        sa.Column("programs", sa.Integer(), nullable=False),
+        sa.Column("cached", sa.Integer(), nullable=False),
+        sa.Column("near_limit", sa.Integer(), nullable=False),
+        sa.Column("weak", sa.Boolean(), nullable=False),
+        sa.Column("scored_at", sa.DateTime(), nullable=False),
+        sa.Column("score_version", sa.Integer(), nullable=False),
+        sa.ForeignKeyConstraint(["attempt_id"], ["attempts.id"], name=op.f("fk_repair_scores_attempt_id")),
+        sa.PrimaryKeyConstraint("attempt_id", name=op.f("pk_repair_scores")),
+    )
     op.create_table(
         "superseded_judgements",
         sa.Column("id", sa.Integer(), nullable=False),
@@ -413,7 +502,7 @@ def upgrade() -> None:
         sa.Column("judge_version", sa.Integer(), nullable=True),
         sa.Column("verdict", sa.String(), nullable=False),
         sa.Column("replaced_by", sa.String(), nullable=False),
-        sa.Column("judged_at", sa.DateTime(), nullable=False),
+        sa.Column("judged_at", sa.DateTime(), nullable=True),
         sa.Column("judgement", sa.LargeBinary(), nullable=False),
         sa.ForeignKeyConstraint(["attempt_id"], ["attempts.id"], name=op.f("fk_superseded_judgements_attempt_id")),
         sa.ForeignKeyConstraint(
@@ -430,8 +519,8 @@ def upgrade() -> None:
     op.create_table(
         "transcripts",
         sa.Column("attempt_id", sa.Integer(), nullable=False),
-        sa.Column("messages", sa.Text(), nullable=False),
-        sa.Column("reply", sa.LargeBinary(), nullable=False),
+        sa.Column("messages", sa.Text(), nullable=True),
+        sa.Column("reply", sa.LargeBinary(), nullable=True),
         sa.Column("program", sa.Text(), nullable=True),
         sa.Column("feedback", sa.LargeBinary(), nullable=True),
         sa.Column("first_failure", sa.Text(), nullable=True),
@@ -440,21 +529,40 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["attempt_id"], ["attempts.id"], name=op.f("fk_transcripts_attempt_id")),
         sa.PrimaryKeyConstraint("attempt_id", name=op.f("pk_transcripts")),
     )
+    op.create_table(
+        "bug_scores",
+        sa.Column("attempt_id", sa.Integer(), nullable=False),
+        sa.Column("bug_index", sa.Integer(), nullable=False),
+        sa.Column("block", sa.Integer(), nullable=True),
+        sa.Column("rule", sa.String(), nullable=True),
+        sa.Column("fixed", sa.Boolean(), nullable=False),
+        sa.Column("essential", sa.Integer(), nullable=True),
+        sa.Column("credit", sa.Double(), nullable=False),
+        sa.ForeignKeyConstraint(["attempt_id"], ["repair_scores.attempt_id"], name=op.f("fk_bug_scores_attempt_id")),
+        sa.PrimaryKeyConstraint("attempt_id", "bug_index", name=op.f("pk_bug_scores")),
+    )
     # ### end Alembic commands ###
 
 
 def downgrade() -> None:
     # ### commands auto generated by Alembic - please adjust! ###
+    op.drop_table("bug_scores")
     op.drop_table("transcripts")
     with op.batch_alter_table("superseded_judgements", schema=None) as batch_op:
         batch_op.drop_index(batch_op.f("ix_superseded_judgements_attempt_id"))
 
     op.drop_table("superseded_judgements")
+    op.drop_table("repair_scores")
+    op.drop_table("repair_audits")
     with op.batch_alter_table("judging_jobs", schema=None) as batch_op:
+        batch_op.drop_index(
+            "uq_judging_jobs_score",
+            sqlite_where=sa.text("purpose = 'score'"),
+            postgresql_where=sa.text("purpose = 'score'"),
+        )
         batch_op.drop_index("ix_judging_jobs_due")
 
     op.drop_table("judging_jobs")
-    op.drop_table("bug_scores")
     op.drop_table("model_requests")
     op.drop_table("attempts")
     with op.batch_alter_table("trajectories", schema=None) as batch_op:
@@ -466,6 +574,7 @@ def downgrade() -> None:
         batch_op.drop_index(batch_op.f("ix_rejudgings_run_id"))
 
     op.drop_table("rejudgings")
+    op.drop_table("recordings")
     with op.batch_alter_table("buggy_programs", schema=None) as batch_op:
         batch_op.drop_index(batch_op.f("ix_buggy_programs_problem_id"))
 
@@ -491,6 +600,10 @@ def downgrade() -> None:
 
     op.drop_table("model_tests")
     op.drop_table("share_links")
+    with op.batch_alter_table("recording_imports", schema=None) as batch_op:
+        batch_op.drop_index(batch_op.f("ix_recording_imports_due_at"))
+
+    op.drop_table("recording_imports")
     op.drop_table("problem_sets")
     op.drop_table("model_endpoints")
     op.drop_table("heartbeats")

@@ -12,15 +12,21 @@ from app.db.models.trajectory import Trajectory
 
 
 class Attempt(Base):
-    """One reply of the model and what the judge said of its program. `verdict` is None until it is judged."""
+    """One reply of the model and what the judge said of its program. `verdict` is None until it is judged.
+
+    Of an imported run, what its recording does not say is None.
+    """
 
     __tablename__ = "attempts"
     __table_args__ = (
         UniqueConstraint("trajectory_id", "attempt_index"),
         CheckConstraint(
             # Written so that NULL counts fail it: a CHECK that is neither true nor false passes.
+            # A recorded verdict whose recording counts no cases is no judge's.
             "verdict IS NULL OR verdict <> 'AC' OR (coalesce(cases_total, 0) > 0"
-            " AND coalesce(cases_run, -1) = cases_total AND coalesce(cases_passed, -1) = cases_total)",
+            " AND coalesce(cases_run, -1) = cases_total AND coalesce(cases_passed, -1) = cases_total)"
+            " OR (coalesce(recorded_verdict, '') = 'AC' AND judge_version IS NULL AND cases_total IS NULL"
+            " AND cases_run IS NULL AND cases_passed IS NULL)",
             name="accepted_means_every_case",
         ),
     )
@@ -29,12 +35,12 @@ class Attempt(Base):
     trajectory_id: Mapped[int] = mapped_column(ForeignKey("trajectories.id"))
     attempt_index: Mapped[int]
     segment: Mapped[int]
-    answered_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    answered_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     prompt_tokens: Mapped[int | None]
     completion_tokens: Mapped[int | None]
     cost: Mapped[float | None]
-    truncated: Mapped[bool]
-    latency_ms: Mapped[float]
+    truncated: Mapped[bool | None]
+    latency_ms: Mapped[float | None]
     finish_reason: Mapped[str | None]
     extraction: Mapped[str]
     syntax_hash: Mapped[str | None]
@@ -62,6 +68,9 @@ class Attempt(Base):
     memory_tier: Mapped[str | None]
     sandbox: Mapped[str | None]
     judge_version: Mapped[int | None]
+    recorded_verdict: Mapped[str | None]
+    """What the recording of an imported run says, None where it says nothing. `verdict` is our judge's, where
+    `judge_version` is set."""
 
     trajectory: Mapped[Trajectory] = relationship(lazy="raise")
 
@@ -72,8 +81,8 @@ class Transcript(Base):
     __tablename__ = "transcripts"
 
     attempt_id: Mapped[int] = mapped_column(ForeignKey("attempts.id"), primary_key=True)
-    messages: Mapped[list[dict[str, str]]] = mapped_column(Json)
-    reply: Mapped[str] = mapped_column(UntrustedText)
+    messages: Mapped[list[dict[str, str]] | None] = mapped_column(Json)
+    reply: Mapped[str | None] = mapped_column(UntrustedText)
     program: Mapped[dict[str, str] | None] = mapped_column(Json)
     """Sources by path, None where the reply held no program."""
     feedback: Mapped[str | None] = mapped_column(UntrustedText)

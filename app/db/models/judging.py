@@ -1,20 +1,27 @@
-"""Programs judged outside a run's steps: trials by hand, and the stored attempts of a run under new rules."""
+"""Programs judged outside a run's steps: trials by hand, stored attempts under new rules, and repairs to be scored."""
 
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import CheckConstraint, ForeignKey, Index, UniqueConstraint
+from sqlalchemy import CheckConstraint, ForeignKey, Index, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from app.db.base import Base, Json, Packed, UtcDateTime
 
 
 class JobPurpose(StrEnum):
-    """Why a program is judged. A person waits for a trial, so that trials are claimed first."""
+    """Why a program is judged, in the order in which they are claimed: a person waits for a trial.
+
+    `score`: what a repair of known bugs is worth. It takes many programs, pieced together from the attempt's.
+    """
 
     TRIAL = "trial"
     REJUDGE = "rejudge"
+    SCORE = "score"
+
+
+_SCORES = text("purpose = 'score'")
 
 
 class JudgingJob(Base):
@@ -22,12 +29,14 @@ class JudgingJob(Base):
 
     `due_at` is None once it is finished: then there is either a `judgement` or, where the sandbox kept failing, an
     `error`, which says nothing about the program. The program is `program` for a trial, and the attempt's otherwise.
+    A job that scores leaves no judgement: it is deleted in the transaction that stores the score.
     """
 
     __tablename__ = "judging_jobs"
     __table_args__ = (
         Index("ix_judging_jobs_due", "purpose", "due_at"),
         UniqueConstraint("rejudging_id", "attempt_id"),
+        Index("uq_judging_jobs_score", "attempt_id", unique=True, sqlite_where=_SCORES, postgresql_where=_SCORES),
         CheckConstraint("(program IS NULL) <> (attempt_id IS NULL)", name="one_program"),
     )
 
@@ -89,6 +98,6 @@ class SupersededJudgement(Base):
     verdict: Mapped[str]
     replaced_by: Mapped[str]
     """The verdict that took its place."""
-    judged_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    judged_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     judgement: Mapped[dict[str, Any]] = mapped_column(Packed, deferred=True)
     """Every other column that it had on the attempt and its transcript, by name."""

@@ -17,6 +17,8 @@ class EndpointKind(StrEnum):
     OPENAI = "openai"
     REPAIR_SEARCH = "repair-search"
     SCRIPTED = "scripted"
+    RECORDED = "recorded"
+    """None: its runs were imported, and it cannot be asked."""
 
 
 class ModelEndpoint(Base):

@@ -68,6 +68,8 @@ class BuggyProgramRow(Base):
     problem_id: Mapped[int] = mapped_column(ForeignKey("problems.id"), index=True)
     key: Mapped[str]
     bug_count: Mapped[int]
+    odc_classes: Mapped[list[str | None]] = mapped_column(Json)
+    """Of each bug its class, None where it is not known."""
     definition: Mapped[BuggyProgram] = mapped_column(Document(BuggyProgram), deferred=True)
 
     problem: Mapped[ProblemRow] = relationship(back_populates="buggy_programs", lazy="raise")

@@ -11,6 +11,7 @@ from app.db.base import Base, Document, Json, UtcDateTime
 from app.db.models.model_endpoint import ModelEndpoint
 from app.db.models.problem import ProblemSetRow
 from app.domain.protocol.policy import Protocol
+from app.domain.protocol.restart import NO_FRESH_START
 
 
 class RunStatus(StrEnum):
@@ -39,10 +40,15 @@ class Run(Base):
     problem_set_id: Mapped[int] = mapped_column(ForeignKey("problem_sets.id"))
     endpoint_id: Mapped[int] = mapped_column(ForeignKey("model_endpoints.id"), index=True)
     protocol: Mapped[Protocol] = mapped_column(Document(Protocol))
-    prompts_version: Mapped[int]
-    judge_version: Mapped[int]
+    prompts_version: Mapped[int | None]
+    judge_version: Mapped[int | None]
+    """None where an imported run's recording does not say; likewise the tokens and the prompts."""
     subset: Mapped[list[str] | None] = mapped_column(Json)
     """Keys of the problems chosen, None for all."""
+    items: Mapped[list[str] | None] = mapped_column(Json)
+    """The buggy programs chosen, each as `PROBLEM/KEY`; None for all of the chosen problems."""
+    items_origin: Mapped[str | None]
+    """How they were drawn, in words, where nobody named them."""
     status: Mapped[str] = mapped_column(index=True)
     status_reason: Mapped[str | None]
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
@@ -50,6 +56,8 @@ class Run(Base):
     trajectories_total: Mapped[int]
     trajectories_ended: Mapped[int] = mapped_column(default=0)
     trajectories_solved: Mapped[int] = mapped_column(default=0)
+    scores_waiting: Mapped[int] = mapped_column(default=0)
+    """Judged repairs of known bugs that still wait for their score."""
     dry_run: Mapped[bool] = mapped_column(default=False)
     """A try of one problem before the run itself: on no board."""
     revision: Mapped[int] = mapped_column(BigInteger, default=0)
@@ -59,13 +67,13 @@ class Run(Base):
     budget_tokens: Mapped[int | None] = mapped_column(BigInteger)
     budget_cost: Mapped[float | None]
     tokens_reserved: Mapped[int] = mapped_column(BigInteger, default=0)
-    tokens_spent: Mapped[int] = mapped_column(BigInteger, default=0)
+    tokens_spent: Mapped[int | None] = mapped_column(BigInteger, default=0)
     cost_reserved: Mapped[float] = mapped_column(default=0.0)
     cost_spent: Mapped[float | None] = mapped_column(default=0.0)
     last_claimed_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
 
     baseline_run_id: Mapped[int | None] = mapped_column(ForeignKey("runs.id"), index=True)
-    """Set for an arm of a fresh-start comparison: the run without fresh starts that it stands beside."""
+    """Set for an arm: the run that it stands beside, alike but for fresh starts or, as a cell of a grid, for sampling."""
     shares_attempts: Mapped[bool] = mapped_column(default=False)
     """Whether the attempts before an arm's first fresh start are the baseline's own."""
     arm_origin: Mapped[str | None]
@@ -77,5 +85,17 @@ class Run(Base):
     """Tokens of the attempts shared with the baseline, which paid for them. None of them is in `tokens_spent`."""
     cost_shared: Mapped[float | None] = mapped_column(default=0.0)
 
+    imported_from: Mapped[str | None]
+    """The format of the recording that it was imported from, see `Recording`; None for a run made here."""
+    unknown: Mapped[list[str] | None] = mapped_column(Json)
+    """Names of conditions (see `app.domain.comparability`) that the recording does not say."""
+    demo: Mapped[bool] = mapped_column(default=False)
+    """Shipped with Halflife to show what it shows: no finding."""
+
     problem_set: Mapped[ProblemSetRow] = relationship(lazy="raise")
     endpoint: Mapped[ModelEndpoint] = relationship(lazy="raise")
+
+    @property
+    def grid_cell(self) -> bool:
+        """Whether it is an arm of a sampling grid: those of the other kind start afresh."""
+        return self.baseline_run_id is not None and self.protocol.fresh_start == NO_FRESH_START

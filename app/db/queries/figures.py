@@ -7,6 +7,7 @@ from sqlalchemy.orm import Session
 
 from app.db.models import Attempt, Rejudging, RejudgingStatus, Run, RunMetrics, Trajectory
 from app.db.queries.decay_counts import decay_counts
+from app.db.queries.precision import last_repairs
 from app.db.queries.run import run_evidence, times
 from app.domain.metrics.figures import METRICS_VERSION, RunFigures
 from app.domain.metrics.intervals import wilson
@@ -27,6 +28,9 @@ STORED = and_(
 )
 """Joins a run to its stored figures, unless they are stale."""
 
+SCORED = Run.scores_waiting == 0
+"""No repair of the run waits for its score: only then are its figures stored."""
+
 ENDED = and_(Run.finished_at.is_not(None), Run.trajectories_ended == Run.trajectories_total)
 
 
@@ -36,7 +40,7 @@ def unmeasured(session: Session, limit: int) -> list[int]:
         session.scalars(
             select(Run.id)
             .outerjoin(RunMetrics, STORED)
-            .where(ENDED, ~Run.dry_run, RunMetrics.run_id.is_(None))
+            .where(ENDED, SCORED, ~Run.dry_run, RunMetrics.run_id.is_(None))
             .order_by(Run.id.desc())
             .limit(limit)
         )
@@ -51,6 +55,7 @@ def computed_figures(session: Session, run_id: int, judge_version: int) -> RunFi
     counts = decay_counts(session, run_id)
     evidence = run_evidence(session, run_id, judge_version)
     made_by, attempts, repeats = _tallies(session, run_id)
+    repairs, unscored = last_repairs(session, run_id)
     return RunFigures(
         decay=counts.decay(),
         solved=counts.solved,
@@ -74,6 +79,8 @@ def computed_figures(session: Session, run_id: int, judge_version: int) -> RunFi
         judge_versions=made_by[0],
         sandboxes=made_by[1],
         memory_tiers=made_by[2],
+        repairs=repairs,
+        unscored=unscored,
     )
 
 

@@ -4,9 +4,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from app.domain.metrics.decay import Decay
-from app.domain.metrics.intervals import Proportion
+from app.domain.metrics.intervals import Estimate, Proportion
+from app.domain.metrics.repairs import RepairFigures
 
-METRICS_VERSION = 2
+METRICS_VERSION = 3
 """Raised with every change of a formula or of what is stored: figures of another version are computed anew."""
 
 
@@ -28,6 +29,9 @@ class RunFigures:
         Debugging attempts (t ≥ 1) whose program equals an earlier one of its trajectory, of all that count.
     judge_versions, sandboxes, memory_tiers
         Verdicts by the judge's version, the isolation ("bubblewrap", "slot", "none"), and how memory was limited.
+    repairs, unscored
+        Of a run that starts from buggy programs: the scores of each item's last attempt that counts, and how many such
+        attempts have none, because the sandbox failed or they wait for it. None and 0 for other runs.
     """
 
     decay: Decay
@@ -52,11 +56,17 @@ class RunFigures:
     judge_versions: Mapping[str, int]
     sandboxes: Mapping[str, int]
     memory_tiers: Mapping[str, int]
+    repairs: RepairFigures | None
+    unscored: int
 
     @property
     def left_unfinished(self) -> int:
         """Problems whose attempts were cut short or are missing: excluded, censored, ended early, or not ended yet."""
         return self.excluded + self.cut_short + self.ended_early + self.running + self.waiting
+
+
+def _of_repairs(read: Callable[[RepairFigures], Estimate]) -> Callable[[RunFigures], float | None]:
+    return lambda figures: None if figures.repairs is None else read(figures.repairs).estimate
 
 
 RANKED: Mapping[str, Callable[[RunFigures], float | int | None]] = {
@@ -69,6 +79,10 @@ RANKED: Mapping[str, Callable[[RunFigures], float | int | None]] = {
     "t80": lambda figures: (figures.decay.t_theta or {}).get(80),
     "r2": lambda figures: figures.decay.r_squared,
     "repeats": lambda figures: figures.repeats.estimate,
+    "precision": _of_repairs(lambda repairs: repairs.precision),
+    "recall": _of_repairs(lambda repairs: repairs.recall),
+    "f1": _of_repairs(lambda repairs: repairs.f1),
+    "unit_pass": _of_repairs(lambda repairs: repairs.unit_pass),
     "weak": lambda figures: figures.weak,
     "near_limit": lambda figures: figures.near_limit,
     "unfinished": lambda figures: figures.left_unfinished,

@@ -1,0 +1,346 @@
+"""Repairs of known bugs: a run's scores at a round and over its rounds, and its items one by one."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+from sqlalchemy import ColumnElement, Row, Select, and_, case, select
+from sqlalchemy.orm import Session
+
+from app.db.models import (
+    Attempt,
+    BuggyProgramRow,
+    BugScore,
+    JobPurpose,
+    JudgingJob,
+    ProblemRow,
+    RepairAudit,
+    RepairScore,
+    Run,
+    Trajectory,
+)
+from app.db.queries.labels import trajectory_label
+from app.domain.errors import NotFoundError
+from app.domain.metrics.repairs import RepairFigures, Repairs, repair_figures
+from app.domain.protocol.policy import Protocol, Start
+
+PAGE = 50
+SEVERAL = "several classes"
+UNLABELLED = "not labelled"
+
+
+class ItemState(StrEnum):
+    """Whether an item has a score at a round, and if not, why."""
+
+    SCORED = "scored"
+    WAITING = "waiting"
+    """Judged, and its score is still to come."""
+    FAILED = "failed"
+    """Its score could not be had, which says nothing about the repair, or was never asked for."""
+    UNJUDGED = "unjudged"
+    """No attempt of it has a verdict."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Items that share a number of bugs, a class or a round, and their averages."""
+
+    name: str
+    figures: RepairFigures
+
+
+@dataclass(frozen=True, slots=True)
+class BugGroup:
+    """Known bugs of one class over all scored items, and how many of them are fixed."""
+
+    name: str
+    bugs: int
+    fixed: int
+
+
+@dataclass(frozen=True, slots=True)
+class RepairSummary:
+    """The scores of a run as of `round` (from 0; None: of each item's last attempt).
+
+    An item that was solved before a round keeps the score that it had: only failing items try again. `items` = scored +
+    `waiting` + `failed` + `unjudged`, and only the scored are averaged. By class, an item with bugs of several classes
+    stands apart. `unchanged`: scored items whose repair changes nothing, `obstacles` of them by why a reply gave none.
+    `weak`, `near_limit`: scored items some of whose verdicts are so.
+    """
+
+    run_id: int
+    round: int | None
+    rounds: int
+    items: int
+    waiting: int
+    failed: int
+    unjudged: int
+    epsilons: tuple[int, ...]
+    total: RepairFigures
+    by_bugs: tuple[Group, ...]
+    by_class: tuple[Group, ...]
+    by_round: tuple[Group, ...]
+    bugs_by_class: tuple[BugGroup, ...]
+    unchanged: int
+    obstacles: dict[str, int]
+    weak: int
+    near_limit: int
+    audited: int
+    """Scored items that a person marked as valid alternatives."""
+
+
+@dataclass(frozen=True, slots=True)
+class RepairItem:
+    """One item of a run at a round. The numbers are None without a score; `error` says why it failed."""
+
+    trajectory_id: int
+    position: int
+    label: str
+    problem_key: str
+    buggy_key: str
+    bugs: int
+    odc_classes: tuple[str | None, ...]
+    outcome: str | None
+    attempts: int
+    attempt_id: int | None
+    attempt_index: int | None
+    verdict: str | None
+    state: ItemState
+    error: str | None
+    precision: float | None
+    recall: float | None
+    f1: float | None
+    unit_pass: bool | None
+    edits: int | None
+    obstacle: str | None
+    valid_alternative: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class RepairPage:
+    """Up to fifty items; `next_after` continues, None at the end."""
+
+    rows: tuple[RepairItem, ...]
+    next_after: int | None
+
+
+def repair_summary(session: Session, run_id: int, round: int | None = None) -> RepairSummary:
+    """The scores of a run that starts from buggy programs, as of a round.
+
+    Raises NotFoundError, also for a run that starts otherwise.
+    """
+    protocol, total = _repairing(session, run_id)
+    rows = _scores(session, run_id, round)
+    scored = [row for row in rows if row.precision is not None]
+    states = Counter(_state(row) for row in rows)
+    columns = _columns(scored)
+    bugs = [row.bug_count for row in scored]
+    classes = [_class_of(row.odc_classes) for row in scored]
+    at_round = [_scores(session, run_id, number) for number in range(protocol.attempts)]
+    return RepairSummary(
+        run_id=run_id,
+        round=round,
+        rounds=protocol.attempts,
+        items=total,
+        waiting=states[ItemState.WAITING],
+        failed=states[ItemState.FAILED],
+        unjudged=total - len(rows),
+        epsilons=tuple(sorted({row.epsilon for row in scored})),
+        total=repair_figures(columns),
+        by_bugs=_grouped(columns, bugs),
+        by_class=_grouped(columns, classes),
+        by_round=tuple(
+            Group(str(number), repair_figures(_columns([row for row in found if row.precision is not None])))
+            for number, found in enumerate(at_round)
+        ),
+        bugs_by_class=_bugs_by_class(session, scored),
+        unchanged=sum(row.edits == 0 for row in scored),
+        obstacles=dict(Counter(row.obstacle for row in scored if row.obstacle is not None)),
+        weak=sum(row.weak for row in scored),
+        near_limit=sum(row.near_limit > 0 for row in scored),
+        audited=sum(row.valid_alternative or False for row in scored),
+    )
+
+
+def last_repairs(session: Session, run_id: int) -> tuple[RepairFigures | None, int]:
+    """The averages over each item's last attempt that counts, and how many such attempts have no score.
+
+    None for a run that does not start from buggy programs.
+    """
+    if session.get_one(Run, run_id).protocol.start is not Start.DEBUG:
+        return None, 0
+    rows = _scores(session, run_id, None)
+    scored = [row for row in rows if row.precision is not None]
+    return repair_figures(_columns(scored)), len(rows) - len(scored)
+
+
+def repair_items(session: Session, run_id: int, round: int | None = None, after: int | None = None) -> RepairPage:
+    """The items behind position `after`, in the run's order, as of a round.
+
+    Raises NotFoundError, also for a run that starts otherwise.
+    """
+    _repairing(session, run_id)
+    query = (
+        select(
+            Trajectory.id,
+            Trajectory.position,
+            Trajectory.outcome,
+            Trajectory.attempts_judged,
+            ProblemRow.key.label("problem_key"),
+            BuggyProgramRow.key.label("buggy_key"),
+            BuggyProgramRow.bug_count,
+            BuggyProgramRow.odc_classes,
+            Attempt.id.label("attempt_id"),
+            Attempt.attempt_index,
+            Attempt.verdict,
+            *_SCORE_COLUMNS,
+        )
+        .join(ProblemRow, ProblemRow.id == Trajectory.problem_id)
+        .join(BuggyProgramRow, BuggyProgramRow.id == Trajectory.buggy_program_id)
+        .outerjoin(Attempt, and_(Attempt.trajectory_id == Trajectory.id, _as_of(round)))
+        .where(Trajectory.run_id == run_id)
+        .order_by(Trajectory.position)
+        .limit(PAGE + 1)
+    )
+    if after is not None:
+        query = query.where(Trajectory.position > after)
+    found = session.execute(_with_scores(query)).all()
+    rows = tuple(_item(row) for row in found[:PAGE])
+    return RepairPage(rows, rows[-1].position if len(found) > PAGE else None)
+
+
+_SCORE_COLUMNS = (
+    RepairScore.precision,
+    RepairScore.recall,
+    RepairScore.f1,
+    RepairScore.unit_pass,
+    RepairScore.epsilon,
+    RepairScore.edits,
+    RepairScore.obstacle,
+    RepairScore.weak,
+    RepairScore.near_limit,
+    RepairAudit.valid_alternative,
+    JudgingJob.id.label("job_id"),
+    JudgingJob.error,
+)
+
+
+def _with_scores(query: Select[*tuple[Any, ...]]) -> Select[*tuple[Any, ...]]:
+    """With the score of the attempt, or the job that it waits for."""
+    scores = and_(JudgingJob.attempt_id == Attempt.id, JudgingJob.purpose == JobPurpose.SCORE.value)
+    return (
+        query.outerjoin(RepairScore, RepairScore.attempt_id == Attempt.id)
+        .outerjoin(RepairAudit, RepairAudit.attempt_id == Attempt.id)
+        .outerjoin(JudgingJob, scores)
+    )
+
+
+def _as_of(round: int | None) -> ColumnElement[bool]:
+    """The last attempt that counts, of those up to a round."""
+    last = Trajectory.attempts_judged - 1
+    return Attempt.attempt_index == (last if round is None else case((last > round, round), else_=last))
+
+
+def _scores(session: Session, run_id: int, round: int | None) -> Sequence[Row[*tuple[Any, ...]]]:
+    """Of each item that has a verdict by then, its attempt as of the round with its score."""
+    query = (
+        select(
+            Attempt.id.label("attempt_id"),
+            ProblemRow.tests_hash,
+            BuggyProgramRow.bug_count,
+            BuggyProgramRow.odc_classes,
+            *_SCORE_COLUMNS,
+        )
+        .select_from(Trajectory)
+        .join(ProblemRow, ProblemRow.id == Trajectory.problem_id)
+        .join(BuggyProgramRow, BuggyProgramRow.id == Trajectory.buggy_program_id)
+        .join(Attempt, and_(Attempt.trajectory_id == Trajectory.id, _as_of(round)))
+        .where(Trajectory.run_id == run_id)
+        .order_by(Trajectory.position)
+    )
+    return session.execute(_with_scores(query)).all()
+
+
+def _columns(rows: Sequence[Row[*tuple[Any, ...]]]) -> Repairs:
+    # Problems with the same tests are one task: a set may hold several correct programs of it, each with its items.
+    tasks = {name: number for number, name in enumerate(dict.fromkeys(row.tests_hash for row in rows))}
+    return Repairs(
+        task=np.array([tasks[row.tests_hash] for row in rows], dtype=np.int64),
+        precision=np.array([row.precision for row in rows], dtype=np.float64),
+        recall=np.array([row.recall for row in rows], dtype=np.float64),
+        f1=np.array([row.f1 for row in rows], dtype=np.float64),
+        unit_pass=np.array([row.unit_pass for row in rows], dtype=np.bool_),
+    )
+
+
+def _grouped(columns: Repairs, names: Sequence[int] | Sequence[str]) -> tuple[Group, ...]:
+    of = np.array(names)
+    return tuple(Group(str(name), repair_figures(columns.only(of == name))) for name in np.unique(of).tolist())
+
+
+def _class_of(classes: Iterable[str | None]) -> str:
+    known = set(classes)
+    if known == {None}:
+        return UNLABELLED
+    return SEVERAL if len(known) > 1 else str(known.pop())
+
+
+def _bugs_by_class(session: Session, scored: Sequence[Row[*tuple[Any, ...]]]) -> tuple[BugGroup, ...]:
+    classes = {row.attempt_id: row.odc_classes for row in scored}
+    bugs: Counter[str] = Counter()
+    fixed: Counter[str] = Counter()
+    for at in range(0, len(scored), 500):
+        ids = [row.attempt_id for row in scored[at : at + 500]]
+        query = select(BugScore.attempt_id, BugScore.bug_index, BugScore.fixed).where(BugScore.attempt_id.in_(ids))
+        for attempt_id, index, is_fixed in session.execute(query):
+            name = classes[attempt_id][index] or UNLABELLED
+            bugs[name] += 1
+            fixed[name] += is_fixed
+    return tuple(BugGroup(name, bugs[name], fixed[name]) for name in sorted(bugs))
+
+
+def _state(row: Row[*tuple[Any, ...]]) -> ItemState:
+    if row.precision is not None:
+        return ItemState.SCORED
+    if row.attempt_id is None:
+        return ItemState.UNJUDGED
+    return ItemState.FAILED if row.job_id is None or row.error is not None else ItemState.WAITING
+
+
+def _item(row: Row[*tuple[Any, ...]]) -> RepairItem:
+    return RepairItem(
+        trajectory_id=row.id,
+        position=row.position,
+        label=trajectory_label(row.problem_key, row.buggy_key),
+        problem_key=row.problem_key,
+        buggy_key=row.buggy_key,
+        bugs=row.bug_count,
+        odc_classes=tuple(row.odc_classes),
+        outcome=row.outcome,
+        attempts=row.attempts_judged,
+        attempt_id=row.attempt_id,
+        attempt_index=row.attempt_index,
+        verdict=row.verdict,
+        state=_state(row),
+        error=row.error,
+        precision=row.precision,
+        recall=row.recall,
+        f1=row.f1,
+        unit_pass=row.unit_pass,
+        edits=row.edits,
+        obstacle=row.obstacle,
+        valid_alternative=row.valid_alternative,
+    )
+
+
+def _repairing(session: Session, run_id: int) -> tuple[Protocol, int]:
+    """The protocol of the run, and how many items it has."""
+    run = session.get(Run, run_id)
+    if run is None:
+        raise NotFoundError(f"there is no run {run_id}")
+    if run.protocol.start is not Start.DEBUG:
+        raise NotFoundError(f"run {run_id} does not start from buggy programs: it has no repairs to score")
+    return run.protocol, run.trajectories_total

@@ -1,0 +1,88 @@
+"""Figures over the repairs of a run: macro averages of their scores, with intervals clustered by base task."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from app.domain.metrics.intervals import RESAMPLES, Estimate, Floats, Resamples
+from app.domain.metrics.outcomes import Bools, Ints, ratio
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Repairs:
+    """Scores of repairs in columns, one row an item (a buggy program).
+
+    Attributes
+    ----------
+    task
+        Of each item a number of its base task: items with equal ones are variants of one task, and not independent.
+    precision, recall, f1
+        Fractions of 1.
+    unit_pass
+        The repaired program passes all tests.
+    """
+
+    task: Ints
+    precision: Floats
+    recall: Floats
+    f1: Floats
+    unit_pass: Bools
+
+    def only(self, rows: Bools) -> "Repairs":
+        """Some of the items."""
+        return Repairs(self.task[rows], self.precision[rows], self.recall[rows], self.f1[rows], self.unit_pass[rows])
+
+
+@dataclass(frozen=True, slots=True)
+class RepairFigures:
+    """Macro averages over `items` of `tasks` base tasks; each estimate's `n` is the number of tasks.
+
+    See `app.domain.metrics.precision.score_repair` for what is averaged.
+    """
+
+    items: int
+    tasks: int
+    precision: Estimate
+    recall: Estimate
+    f1: Estimate
+    unit_pass: Estimate
+
+
+def repair_figures(repairs: Repairs, *, seed: int = 0, size: int = RESAMPLES) -> RepairFigures:
+    r"""Average scores over items, each item alike.
+
+    .. math:: \bar x = \frac{1}{n} \sum_i x_i
+
+    with the interval of a ratio of totals over base tasks, Σx/Σ1: items of one task are drawn, or left out, together.
+    Undefined without items.
+
+    Parameters
+    ----------
+    repairs
+        One row an item.
+    seed, size
+        Of the resamples; with fewer than 20 tasks there are none, see `app.domain.metrics.intervals.resampled`.
+
+    Examples
+    --------
+    >>> two = Repairs(np.array([7, 9]), np.array([1.0, 0.5]), np.ones(2), np.ones(2), np.array([True, False]))
+    >>> found = repair_figures(two)
+    >>> found.precision.estimate, found.unit_pass.estimate, found.tasks
+    (0.75, 0.5, 2)
+    """
+    names, unit = np.unique(repairs.task, return_inverse=True)
+    resamples = Resamples(len(names), seed, size)
+
+    def mean(values: Floats | Bools) -> Estimate:
+        rows = np.zeros((len(names), 2))
+        np.add.at(rows, unit, np.column_stack([values.astype(np.float64), np.ones(len(unit))]))
+        return ratio(rows, resamples)
+
+    return RepairFigures(
+        items=len(unit),
+        tasks=len(names),
+        precision=mean(repairs.precision),
+        recall=mean(repairs.recall),
+        f1=mean(repairs.f1),
+        unit_pass=mean(repairs.unit_pass),
+    )
