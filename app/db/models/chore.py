@@ -33,7 +33,7 @@ class Chore(Base):
 
 
 class ProblemImport(Chore):
-    """A file that somebody uploaded, to be read, tried and stored as a problem set by an execute worker."""
+    """A file, or two, that somebody uploaded, to be read, tried and stored as a problem set by an execute worker."""
 
     __tablename__ = "problem_imports"
 
@@ -44,6 +44,8 @@ class ProblemImport(Chore):
     file_name: Mapped[str]
     upload: Mapped[bytes | None] = mapped_column(LargeBinary, deferred=True)
     """The file as sent; None once the import is finished, however it ended."""
+    tests: Mapped[bytes | None] = mapped_column(LargeBinary, deferred=True)
+    """Likewise the file of tests, of formats that have them apart."""
     tried: Mapped[int] = mapped_column(default=0)
     total: Mapped[int | None]
     """Problems in the file; None until it is read."""
@@ -52,9 +54,9 @@ class ProblemImport(Chore):
     """Counts of an import that succeeded; the reasons of what was left out are the problem set's."""
 
     def finish(self, error: str | None) -> None:
-        """Close it, and forget the file."""
+        """Close it, and forget the files."""
         super().finish(error)
-        self.upload = None
+        self.upload = self.tests = None
 
 
 class ModelTest(Chore):

@@ -47,8 +47,8 @@ class Run(Base):
     """Keys of the problems chosen, None for all."""
     items: Mapped[list[str] | None] = mapped_column(Json)
     """The buggy programs chosen, each as `PROBLEM/KEY`; None for all of the chosen problems."""
-    items_origin: Mapped[str | None]
-    """How they were drawn, in words, where nobody named them."""
+    items_per_k: Mapped[int | None]
+    """So many of them were drawn for each number of bugs, by the protocol's seed; None where they were named."""
     status: Mapped[str] = mapped_column(index=True)
     status_reason: Mapped[str | None]
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
