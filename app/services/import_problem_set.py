@@ -245,6 +245,7 @@ def _problem_row(position: int, problem: Problem) -> ProblemRow:
                 key=buggy.key,
                 bug_count=len(buggy.bugs),
                 odc_classes=[bug.odc_class for bug in buggy.bugs],
+                edits_needed=sum(len(bug.edits) for bug in buggy.bugs),
                 definition=buggy,
             )
             for buggy in problem.buggy_programs

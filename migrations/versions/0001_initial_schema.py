@@ -242,6 +242,7 @@ def upgrade() -> None:
         sa.Column("bug_count", sa.Integer(), nullable=False),
         sa.Column("odc_classes", sa.Text(), nullable=False),
         sa.Column("edits_needed", sa.Integer(), nullable=False),
+        sa.Column("edits_needed", sa.Integer(), nullable=False),
         sa.Column("definition", sa.Text(), nullable=False),
         sa.ForeignKeyConstraint(["problem_id"], ["problems.id"], name=op.f("fk_buggy_programs_problem_id")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_buggy_programs")),

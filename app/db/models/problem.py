@@ -70,6 +70,8 @@ class BuggyProgramRow(Base):
     bug_count: Mapped[int]
     odc_classes: Mapped[list[str | None]] = mapped_column(Json)
     """Of each bug its class, None where it is not known."""
+    edits_needed: Mapped[int]
+    """Entries of the known repair of all bugs together."""
     definition: Mapped[BuggyProgram] = mapped_column(Document(BuggyProgram), deferred=True)
 
     problem: Mapped[ProblemRow] = relationship(back_populates="buggy_programs", lazy="raise")

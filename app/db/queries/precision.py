@@ -1,5 +1,6 @@
 """Repairs of known bugs: a run's scores at a round and over its rounds, and its items one by one."""
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -7,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 import numpy as np
-from sqlalchemy import ColumnElement, Row, Select, and_, case, select
+from sqlalchemy import ColumnElement, Row, Select, Text, and_, case, select, type_coerce
 from sqlalchemy.orm import Session
 
 from app.db.models import (
@@ -24,12 +25,67 @@ from app.db.models import (
 )
 from app.db.queries.labels import trajectory_label
 from app.domain.errors import NotFoundError
+from app.domain.metrics.behaviour import USUAL_CUT_OFFS
 from app.domain.metrics.repairs import RepairFigures, Repairs, repair_figures
 from app.domain.protocol.policy import Protocol, Start
 
 PAGE = 50
 SEVERAL = "several classes"
 UNLABELLED = "not labelled"
+
+
+class ItemKind(StrEnum):
+    """What a list of items can be narrowed to besides bugs and classes. Precise is what reaches a cut-off."""
+
+    IMPRECISE = "imprecise"
+    """Passes its tests, and is not precise."""
+    PRECISE = "precise"
+    """Precise, and fails its tests."""
+    NONE_FIXED = "none-fixed"
+    """Recall 0."""
+    AUDIT = "audit"
+    """Passes its tests with recall 0: for a person to look at."""
+    MARKED = "marked"
+    """A person said whether it is a valid alternative."""
+    UNSCORED = "unscored"
+
+
+@dataclass(frozen=True, slots=True)
+class ItemFilter:
+    """Which items are listed; None is no narrowing. `odc_class`: that of any of its bugs."""
+
+    kind: ItemKind | None = None
+    bugs: int | None = None
+    odc_class: str | None = None
+    precise_from: float = USUAL_CUT_OFFS.precision
+
+    def conditions(self) -> list[ColumnElement[bool]]:
+        """What must hold of a row; nothing else than a score can be precise or not."""
+        found: list[ColumnElement[bool]] = []
+        match self.kind:
+            case ItemKind.IMPRECISE:
+                found += [RepairScore.unit_pass, RepairScore.precision < self.precise_from]
+            case ItemKind.PRECISE:
+                found += [~RepairScore.unit_pass, RepairScore.precision >= self.precise_from]
+            case ItemKind.NONE_FIXED:
+                found.append(RepairScore.recall == 0)
+            case ItemKind.AUDIT:
+                found += [RepairScore.unit_pass, RepairScore.recall == 0]
+            case ItemKind.MARKED:
+                found.append(RepairAudit.attempt_id.is_not(None))
+            case ItemKind.UNSCORED:
+                found.append(RepairScore.attempt_id.is_(None))
+        if self.bugs is not None:
+            found.append(BuggyProgramRow.bug_count == self.bugs)
+        if self.odc_class is not None:
+            # A class stands in the column as JSON writes it.
+            found.append(
+                type_coerce(BuggyProgramRow.odc_classes, Text).contains(json.dumps(self.odc_class), autoescape=True)
+            )
+        return found
+
+
+ALL_ITEMS = ItemFilter()
 
 
 class ItemState(StrEnum):
@@ -46,10 +102,15 @@ class ItemState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Items that share a number of bugs, a class or a round, and their averages."""
+    """Items that share a number of bugs, a class or a round, and their averages.
+
+    `edits` are the entries of their repairs together, `edits_needed` those of the known repairs.
+    """
 
     name: str
     figures: RepairFigures
+    edits: int
+    edits_needed: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +127,10 @@ class RepairSummary:
     """The scores of a run as of `round` (from 0; None: of each item's last attempt).
 
     An item that was solved before a round keeps the score that it had: only failing items try again. `items` = scored +
-    `waiting` + `failed` + `unjudged`, and only the scored are averaged. By class, an item with bugs of several classes
-    stands apart. `unchanged`: scored items whose repair changes nothing, `obstacles` of them by why a reply gave none.
-    `weak`, `near_limit`: scored items some of whose verdicts are so.
+    `waiting` + `failed` + `unjudged`, and only the scored are averaged and their edits counted. By class, an item with
+    bugs of several classes stands apart. `unchanged`: scored items whose repair changes nothing, `obstacles` of them by
+    why a reply gave none. `weak`, `near_limit`: scored items some of whose verdicts are so. `tried`: items that had an
+    attempt in each round.
     """
 
     run_id: int
@@ -80,14 +142,19 @@ class RepairSummary:
     unjudged: int
     epsilons: tuple[int, ...]
     total: RepairFigures
+    edits: int
+    edits_needed: int
     by_bugs: tuple[Group, ...]
     by_class: tuple[Group, ...]
     by_round: tuple[Group, ...]
+    tried: tuple[int, ...]
     bugs_by_class: tuple[BugGroup, ...]
     unchanged: int
     obstacles: dict[str, int]
     weak: int
     near_limit: int
+    to_audit: int
+    """Scored items that pass all tests with recall 0."""
     audited: int
     """Scored items that a person marked as valid alternatives."""
 
@@ -115,6 +182,7 @@ class RepairItem:
     f1: float | None
     unit_pass: bool | None
     edits: int | None
+    edits_needed: int
     obstacle: str | None
     valid_alternative: bool | None
 
@@ -136,7 +204,6 @@ def repair_summary(session: Session, run_id: int, round: int | None = None) -> R
     rows = _scores(session, run_id, round)
     scored = [row for row in rows if row.precision is not None]
     states = Counter(_state(row) for row in rows)
-    columns = _columns(scored)
     bugs = [row.bug_count for row in scored]
     classes = [_class_of(row.odc_classes) for row in scored]
     at_round = [_scores(session, run_id, number) for number in range(protocol.attempts)]
@@ -149,18 +216,22 @@ def repair_summary(session: Session, run_id: int, round: int | None = None) -> R
         failed=states[ItemState.FAILED],
         unjudged=total - len(rows),
         epsilons=tuple(sorted({row.epsilon for row in scored})),
-        total=repair_figures(columns),
-        by_bugs=_grouped(columns, bugs),
-        by_class=_grouped(columns, classes),
+        total=repair_figures(_columns(scored)),
+        edits=sum(row.edits for row in scored),
+        edits_needed=sum(row.edits_needed for row in scored),
+        by_bugs=_grouped(scored, bugs),
+        by_class=_grouped(scored, classes),
         by_round=tuple(
-            Group(str(number), repair_figures(_columns([row for row in found if row.precision is not None])))
+            _group(str(number), [row for row in found if row.precision is not None])
             for number, found in enumerate(at_round)
         ),
+        tried=tuple(sum(row.attempt_index == number for row in found) for number, found in enumerate(at_round)),
         bugs_by_class=_bugs_by_class(session, scored),
         unchanged=sum(row.edits == 0 for row in scored),
         obstacles=dict(Counter(row.obstacle for row in scored if row.obstacle is not None)),
         weak=sum(row.weak for row in scored),
         near_limit=sum(row.near_limit > 0 for row in scored),
+        to_audit=sum(row.unit_pass and row.recall == 0 for row in scored),
         audited=sum(row.valid_alternative or False for row in scored),
     )
 
@@ -177,8 +248,10 @@ def last_repairs(session: Session, run_id: int) -> tuple[RepairFigures | None, i
     return repair_figures(_columns(scored)), len(rows) - len(scored)
 
 
-def repair_items(session: Session, run_id: int, round: int | None = None, after: int | None = None) -> RepairPage:
-    """The items behind position `after`, in the run's order, as of a round.
+def repair_items(
+    session: Session, run_id: int, round: int | None = None, after: int | None = None, wanted: ItemFilter = ALL_ITEMS
+) -> RepairPage:
+    """The items behind position `after` that are wanted, in the run's order, as of a round.
 
     Raises NotFoundError, also for a run that starts otherwise.
     """
@@ -193,6 +266,7 @@ def repair_items(session: Session, run_id: int, round: int | None = None, after:
             BuggyProgramRow.key.label("buggy_key"),
             BuggyProgramRow.bug_count,
             BuggyProgramRow.odc_classes,
+            BuggyProgramRow.edits_needed,
             Attempt.id.label("attempt_id"),
             Attempt.attempt_index,
             Attempt.verdict,
@@ -207,7 +281,7 @@ def repair_items(session: Session, run_id: int, round: int | None = None, after:
     )
     if after is not None:
         query = query.where(Trajectory.position > after)
-    found = session.execute(_with_scores(query)).all()
+    found = session.execute(_with_scores(query).where(*wanted.conditions())).all()
     rows = tuple(_item(row) for row in found[:PAGE])
     return RepairPage(rows, rows[-1].position if len(found) > PAGE else None)
 
@@ -249,9 +323,11 @@ def _scores(session: Session, run_id: int, round: int | None) -> Sequence[Row[*t
     query = (
         select(
             Attempt.id.label("attempt_id"),
+            Attempt.attempt_index,
             ProblemRow.tests_hash,
             BuggyProgramRow.bug_count,
             BuggyProgramRow.odc_classes,
+            BuggyProgramRow.edits_needed,
             *_SCORE_COLUMNS,
         )
         .select_from(Trajectory)
@@ -276,9 +352,16 @@ def _columns(rows: Sequence[Row[*tuple[Any, ...]]]) -> Repairs:
     )
 
 
-def _grouped(columns: Repairs, names: Sequence[int] | Sequence[str]) -> tuple[Group, ...]:
-    of = np.array(names)
-    return tuple(Group(str(name), repair_figures(columns.only(of == name))) for name in np.unique(of).tolist())
+def _group(name: str, rows: Sequence[Row[*tuple[Any, ...]]]) -> Group:
+    figures = repair_figures(_columns(rows))
+    return Group(name, figures, sum(row.edits for row in rows), sum(row.edits_needed for row in rows))
+
+
+def _grouped(rows: Sequence[Row[*tuple[Any, ...]]], names: Sequence[int] | Sequence[str]) -> tuple[Group, ...]:
+    return tuple(
+        _group(str(name), [row for row, own in zip(rows, names, strict=True) if own == name])
+        for name in sorted(set(names))
+    )
 
 
 def _class_of(classes: Iterable[str | None]) -> str:
@@ -331,6 +414,7 @@ def _item(row: Row[*tuple[Any, ...]]) -> RepairItem:
         f1=row.f1,
         unit_pass=row.unit_pass,
         edits=row.edits,
+        edits_needed=row.edits_needed,
         obstacle=row.obstacle,
         valid_alternative=row.valid_alternative,
     )

@@ -28,10 +28,6 @@ class Repairs:
     f1: Floats
     unit_pass: Bools
 
-    def only(self, rows: Bools) -> "Repairs":
-        """Some of the items."""
-        return Repairs(self.task[rows], self.precision[rows], self.recall[rows], self.f1[rows], self.unit_pass[rows])
-
 
 @dataclass(frozen=True, slots=True)
 class RepairFigures:
