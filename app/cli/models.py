@@ -31,6 +31,9 @@ def add(
     timeout: Annotated[float, typer.Option(help="Seconds for one request.")] = DEFAULT_TIMEOUT_SECONDS,
     price_input: Annotated[float | None, typer.Option(help="Per million prompt tokens; unknown when left out.")] = None,
     price_output: Annotated[float | None, typer.Option(help="Per million completion tokens.")] = None,
+    reasoning: Annotated[
+        bool | None, typer.Option("--reasoning/--no-reasoning", help="Whether it thinks before it answers.")
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Add an OpenAI-compatible endpoint."""
@@ -45,6 +48,7 @@ def add(
             timeout_seconds=timeout,
             price_input=price_input,
             price_output=price_output,
+            reasoning=reasoning,
         )
         endpoint_id = add_endpoint(opened.db, opened.vault, request, PublicAddresses.of(opened.settings))
     emit({"id": endpoint_id, "name": name}, as_json, f"{name} added")
@@ -67,6 +71,7 @@ def list_(as_json: JsonFlag = False) -> None:
             "key_hint": row.key_hint,
             "price_input": row.price_input,
             "price_output": row.price_output,
+            "reasoning": row.reasoning,
         }
         for row in rows
     ]

@@ -1,4 +1,4 @@
-"""Arms of a fresh-start comparison: runs like a baseline in everything but when they start afresh."""
+"""Arms of a comparison: runs like a baseline in everything but when they start afresh, or how their model samples."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,6 +12,7 @@ from app.db.queries.decay_counts import decay_counts
 from app.db.session import Database
 from app.domain.errors import ConflictError, InputError, NotFoundError
 from app.domain.metrics.decay import decay
+from app.domain.protocol.policy import Protocol
 from app.domain.protocol.prompts import PROMPTS_VERSION
 from app.domain.protocol.restart import NO_FRESH_START, FreshStart, RestartRule
 from app.domain.work import Step
@@ -73,7 +74,8 @@ def add_arms(session: Session, baseline: Run, arms: Sequence[ArmRequest], *, sha
     begun = []
     for arm in arms:
         if arm.policy is not None:
-            begun.append(_add(session, baseline, endpoint, arm.policy, shares=shares, origin=None))
+            afresh = replace(baseline.protocol, fresh_start=arm.policy)
+            begun.append(_add(session, baseline, endpoint, afresh, shares=shares, origin=None))
         else:
             to_come = {"theta": arm.theta, "shares": shares}
             baseline.arms_to_come = [*(one for one in baseline.arms_to_come or () if one != to_come), to_come]
@@ -81,6 +83,12 @@ def add_arms(session: Session, baseline: Run, arms: Sequence[ArmRequest], *, sha
     if baseline.arms_to_come and baseline.trajectories_ended == baseline.trajectories_total:
         begun += _add_decided(session, baseline, endpoint)
     return begun
+
+
+def add_cells(session: Session, baseline: Run, cells: Sequence[Protocol]) -> list[int]:
+    """Start the other cells of a sampling grid whose first cell is a run, inside the transaction that stores it."""
+    endpoint = session.get_one(ModelEndpoint, baseline.endpoint_id)
+    return [_add(session, baseline, endpoint, cell, shares=False, origin=None) for cell in cells]
 
 
 def start_decided_arms(db: Database) -> list[int]:
@@ -116,9 +124,9 @@ def _add_decided(session: Session, baseline: Run, endpoint: ModelEndpoint) -> li
         try:
             if after is None:
                 raise InputError(f"the baseline's curve has no t_{theta}")
-            policy = FreshStart(RestartRule.ONCE, after)
+            afresh = replace(baseline.protocol, fresh_start=FreshStart(RestartRule.ONCE, after))
             origin = f"t_{theta} of the baseline's curve"
-            begun.append(_add(session, baseline, endpoint, policy, shares=one["shares"], origin=origin))
+            begun.append(_add(session, baseline, endpoint, afresh, shares=one["shares"], origin=origin))
         except InputError as error:
             refused.append({**one, "refused": str(error).removeprefix("fresh start: ")})
     baseline.arms_to_come = refused or None
@@ -142,12 +150,11 @@ def _check_baseline(baseline: Run, endpoint: ModelEndpoint, *, shares: bool) -> 
 
 
 def _add(
-    session: Session, baseline: Run, endpoint: ModelEndpoint, policy: FreshStart, *, shares: bool, origin: str | None
+    session: Session, baseline: Run, endpoint: ModelEndpoint, protocol: Protocol, *, shares: bool, origin: str | None
 ) -> int:
-    protocol = replace(baseline.protocol, fresh_start=policy)
     for other in session.scalars(select(Run).where(Run.baseline_run_id == baseline.id)):
         if other.protocol == protocol and other.shares_attempts == shares and other.status != RunStatus.CANCELLED:
-            raise InputError(f"fresh start: {policy} is an arm already, run {other.id}")
+            raise InputError(f"fresh start: {protocol.fresh_start} is an arm already, run {other.id}")
     now = datetime.now(UTC)
     arm = Run(
         problem_set_id=baseline.problem_set_id,

@@ -27,7 +27,7 @@ MAX_CONCURRENCY = 1000
 
 @dataclass(frozen=True, slots=True)
 class EndpointRequest:
-    """What a person enters. Prices per million tokens, None where unknown."""
+    """What a person enters. Prices per million tokens, None where unknown; `reasoning` None where it is not marked."""
 
     name: str
     kind: EndpointKind = EndpointKind.OPENAI
@@ -39,6 +39,7 @@ class EndpointRequest:
     timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
     price_input: float | None = None
     price_output: float | None = None
+    reasoning: bool | None = None
     script: dict[str, Any] | None = None
 
 
@@ -62,6 +63,7 @@ def add_endpoint(db: Database, vault: Vault, request: EndpointRequest, addresses
         timeout_seconds=request.timeout_seconds,
         price_input=request.price_input,
         price_output=request.price_output,
+        reasoning=request.reasoning,
         api_key=api_key,
         key_hint=key_hint,
         script=request.script,
@@ -86,6 +88,7 @@ class EndpointChange:
     price_input: float | None
     price_output: float | None
     api_key: str | None = None
+    reasoning: bool | None = None
 
 
 def change_endpoint(db: Database, vault: Vault, endpoint_id: int, change: EndpointChange) -> None:
@@ -106,6 +109,7 @@ def change_endpoint(db: Database, vault: Vault, endpoint_id: int, change: Endpoi
             row.name = change.name.strip()
             row.concurrency, row.timeout_seconds = change.concurrency, change.timeout_seconds
             row.price_input, row.price_output = change.price_input, change.price_output
+            row.reasoning = change.reasoning
             if key is not None:
                 row.api_key, row.key_hint = _stored_key(vault, key)
     except IntegrityError as error:

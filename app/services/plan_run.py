@@ -64,7 +64,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a run of so many trajectories will use. `cost` is None where a price is unknown.
+    """What so many trajectories will use, those of every cell of a grid. `cost` is None where a price is unknown.
 
     `runs` and `measured` trajectories of them are the basis, or the first prompts of `measured` trajectories are.
     With earlier runs each range is a 95 % prediction interval, else its ends are the least and the most there can be.
@@ -120,7 +120,7 @@ def plan_run(session: Session, request: RunRequest, shown: str | None = None) ->
 
 
 def _estimate(session: Session, request: RunRequest, endpoint: ModelEndpoint, starts: Sequence[_Start]) -> Estimate:
-    n, attempts = len(starts), request.protocol.attempts
+    n, attempts = len(starts) * len(request.cells), request.protocol.attempts
     at_most = Range(n, n * attempts)
     if endpoint.kind == EndpointKind.REPAIR_SEARCH:
         return Estimate(n, at_most, Range(0, 0), Range(0, 0), Basis.LOCAL, (), 0)
@@ -128,7 +128,7 @@ def _estimate(session: Session, request: RunRequest, endpoint: ModelEndpoint, st
     runs, used = _measured(session, request)
     if len(used) >= FEWEST_MEASURED:
         return _by_earlier_runs(at_most, runs, used, prices)
-    return _by_prompts(session, request.protocol, endpoint.sampling.max_tokens, starts, at_most, prices)
+    return _by_prompts(session, request, endpoint.sampling.max_tokens, starts, at_most, prices)
 
 
 def _by_earlier_runs(
@@ -211,9 +211,10 @@ def _alike(earlier: Protocol, planned: Protocol) -> bool:
 
 
 def _by_prompts(
-    session: Session, policy: Protocol, max_tokens: int, starts: Sequence[_Start], at_most: Range, prices: Prices
+    session: Session, request: RunRequest, max_tokens: int, starts: Sequence[_Start], at_most: Range, prices: Prices
 ) -> Estimate:
     """The least: each first answer is as short as the reference and solves its problem. The most: none ever does."""
+    policy, n = request.protocol, int(at_most.low)
     step = max(1, math.ceil(len(starts) / _PROMPTS_READ))
     read = _first_messages(session, starts[::step], policy)
     least_prompt = most_prompt = least_answer = 0.0
@@ -225,12 +226,12 @@ def _by_prompts(
         least_answer += min(len(reference) / _MOST_CHARACTERS, max_tokens)
         most_prompt += policy.attempts * (characters / _FEWEST_CHARACTERS + template)
         most_prompt += sum(turns) * (max_tokens + _FEEDBACK_TOKENS + 2 * _TEMPLATE_TOKENS)
-    scale = len(starts) / len(read)
+    scale = n / len(read)
     least = round(least_prompt * scale), round(least_answer * scale)
-    most = round(most_prompt * scale), len(starts) * policy.attempts * max_tokens
+    most = round(most_prompt * scale), n * policy.attempts * max_tokens
     costs = prices.cost(*least), prices.cost(*most)
     return Estimate(
-        trajectories=len(starts),
+        trajectories=n,
         requests=at_most,
         tokens=Range(sum(least), sum(most)),
         cost=None if costs[0] is None or costs[1] is None else Range(costs[0], costs[1]),

@@ -21,12 +21,13 @@ from app.db.models import (
 )
 from app.db.session import Database
 from app.domain.errors import InputError, NotFoundError
-from app.domain.protocol.policy import Protocol, Start
+from app.domain.protocol.grid import NO_GRID, SamplingGrid
+from app.domain.protocol.policy import Prompts, Protocol, Start
 from app.domain.protocol.prompts import PROMPTS_VERSION
 from app.domain.protocol.restart import NO_FRESH_START
 from app.domain.work import Step
 from app.judge.judge import JUDGE_VERSION
-from app.services.add_arms import ArmRequest, add_arms
+from app.services.add_arms import ArmRequest, add_arms, add_cells
 from app.services.steps.transitions import due_now
 
 DEFAULT_IN_FLIGHT = 32
@@ -57,10 +58,19 @@ class RunRequest:
     """Arms of a fresh-start comparison, whose baseline the run is."""
     arms_independent: bool = False
     """Whether the arms share no attempts with their baseline."""
+    grid: SamplingGrid = NO_GRID
+    """Makes a run of each of its cells; the run asked for is the first."""
+
+    @property
+    def cells(self) -> tuple[Protocol, ...]:
+        """The protocol of each run, one where there is no grid."""
+        return self.grid.cells(self.protocol)
 
 
 def submit_run(db: Database, request: RunRequest) -> int:
-    """Store the run with all its trajectories due, and return its id. The caller wakes the workers afterwards.
+    """Store the run with all its trajectories due, and return its id: of a grid that of its first cell.
+
+    The caller wakes the workers afterwards.
 
     Raises InputError naming the field, NotFoundError for an unknown problem set or endpoint.
     """
@@ -75,10 +85,11 @@ def submit_run(db: Database, request: RunRequest) -> int:
             chosen = [starts[0][0]]
         narrowed = request.dry_run or any((request.problems, request.difficulties, request.first))
         now = datetime.now(UTC)
+        first, *cells = request.cells
         run = Run(
             problem_set_id=problem_set.id,
             endpoint_id=endpoint.id,
-            protocol=_dry(request.protocol) if request.dry_run else request.protocol,
+            protocol=_dry(first) if request.dry_run else first,
             prompts_version=PROMPTS_VERSION,
             judge_version=JUDGE_VERSION,
             subset=[row.key for row in chosen] if narrowed else None,
@@ -107,6 +118,9 @@ def submit_run(db: Database, request: RunRequest) -> int:
         if request.arms and not request.dry_run:
             session.flush()
             add_arms(session, run, request.arms, shares=not request.arms_independent)
+        if cells and not request.dry_run:
+            session.flush()
+            add_cells(session, run, cells)
         return run.id
 
 
@@ -128,7 +142,9 @@ def named_rows(session: Session, request: RunRequest) -> tuple[ProblemSetRow, Mo
 
 
 def check_model(request: RunRequest, endpoint: ModelEndpoint) -> None:
-    """Refuse what this model cannot do. Raises InputError."""
+    """Refuse what this model cannot do, or what makes no comparison. Raises InputError."""
+    if request.arms and len(request.cells) > 1:
+        raise InputError("arm: start either arms or a grid; arms of a cell are started on its own page")
     if request.budget_cost is not None and (endpoint.price_input is None or endpoint.price_output is None):
         raise InputError(f"budget: the price of {endpoint.name} is unknown, so a budget in money cannot be kept")
     if endpoint.kind != EndpointKind.REPAIR_SEARCH:
@@ -141,6 +157,10 @@ def check_model(request: RunRequest, endpoint: ModelEndpoint) -> None:
         raise InputError("fresh start: repair-search has no conversation to clear; choose none")
     if request.protocol.system_prompt is not None:
         raise InputError("system prompt: repair-search reads none; leave it empty")
+    if request.protocol.prompts is not Prompts.HALFLIFE or request.protocol.hint:
+        raise InputError("prompts: repair-search reads none; choose Halflife's, without the hint")
+    if any((cell.temperature, cell.top_p) != (None, None) for cell in request.cells):
+        raise InputError("temperature: repair-search does not sample; leave temperature and top-p empty")
 
 
 def chosen_problems(session: Session, problem_set: ProblemSetRow, request: RunRequest) -> list[ProblemRow]:

@@ -3,6 +3,7 @@
 import shlex
 
 from app.db.queries.run import RunHead
+from app.domain.protocol.policy import Prompts
 from app.domain.protocol.restart import NO_FRESH_START
 
 
@@ -17,6 +18,14 @@ def create_command(head: RunHead) -> str:
         words += ["--fresh-start", str(policy.fresh_start)]
     if policy.system_prompt is not None:
         words += ["--system-prompt", policy.system_prompt]
+    if policy.prompts is not Prompts.HALFLIFE:
+        words += ["--prompts", policy.prompts]
+    if policy.hint:
+        words += ["--hint"]
+    if policy.temperature is not None:
+        words += ["--temperature", f"{policy.temperature:g}"]
+    if policy.top_p is not None:
+        words += ["--top-p", f"{policy.top_p:g}"]
     if policy.cpu_seconds is not None:
         words += ["--cpu-seconds", f"{policy.cpu_seconds:g}"]
     if policy.memory_mb is not None:

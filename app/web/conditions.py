@@ -5,6 +5,7 @@ from typing import Any
 
 from app.domain.comparability import Conditions
 from app.domain.protocol.policy import Start
+from app.domain.protocol.prompts import WHOSE
 from app.web import wording
 from app.web.text import shortened
 
@@ -20,7 +21,9 @@ _LABELS = {
     "fresh_start": "fresh starts",
     "cpu_seconds": "CPU limit",
     "memory_mb": "memory limit",
-    "prompts_version": "prompts",
+    "prompts_version": "version of the prompts",
+    "prompts": "prompts",
+    "hint": "hint",
     "temperature": "temperature",
     "top_p": "top-p",
     "max_tokens": "tokens a reply",
@@ -67,6 +70,10 @@ def in_words(condition: str, value: Any) -> str:
             return wording.fresh_start(value)
         case "cpu_seconds" | "memory_mb":
             return "each problem's own" if value is None else f"{value:g} {_LIMITS[condition]}"
+        case "prompts":
+            return WHOSE[value]
+        case "hint":
+            return "to optimize the time complexity" if value else "none"
         case "system_prompt":
             return (
                 "Halflife's" if value is None else f"the run's own, {hashlib.sha256(value.encode()).hexdigest()[:12]}"

@@ -13,6 +13,7 @@ from app.db.base import LARGEST_ID
 from app.db.models import EndpointKind, Run
 from app.domain.errors import InputError
 from app.domain.ports import Sampling
+from app.domain.protocol.grid import NO_GRID, SamplingGrid
 from app.domain.protocol.policy import (
     MAX_ATTEMPTS,
     MAX_CPU_SECONDS,
@@ -20,9 +21,12 @@ from app.domain.protocol.policy import (
     MIN_MEMORY_MB,
     Disclosure,
     History,
+    Prompts,
     Protocol,
     Start,
     StopOn,
+    check_prompts,
+    check_sampling,
     check_system_prompt,
 )
 from app.domain.protocol.presets import PRESETS
@@ -60,6 +64,12 @@ class RunForm(BaseModel):
     cpu_seconds: str = ""
     memory_mb: str = ""
     system_prompt: str = ""
+    prompts: str = Prompts.HALFLIFE.value
+    hint: str = ""
+    temperature: str = ""
+    top_p: str = ""
+    grid_temperature: str = ""
+    grid_top_p: str = ""
     problems: str = ""
     difficulty: list[str] = []
     first: str = ""
@@ -97,6 +107,11 @@ class EndpointForm(BaseModel):
     timeout_seconds: str = f"{DEFAULT_TIMEOUT_SECONDS:g}"
     price_input: str = ""
     price_output: str = ""
+    reasoning: str = ""
+
+
+REASONING = {None: "", True: "yes", False: "no"}
+"""Whether a model reasons, as its forms write it."""
 
 
 class EndpointChangeForm(BaseModel):
@@ -109,6 +124,7 @@ class EndpointChangeForm(BaseModel):
     timeout_seconds: str = ""
     price_input: str = ""
     price_output: str = ""
+    reasoning: str = ""
 
 
 @dataclass
@@ -142,6 +158,10 @@ RUN_FIELDS = {
     "model": "model",
     "protocol": "start",
     "system prompt": "system_prompt",
+    "prompts": "prompts",
+    "temperature": "temperature",
+    "top-p": "top_p",
+    "grid": "grid_temperature",
     "problems": "problems",
     "difficulty": "difficulty",
     "first": "first",
@@ -169,8 +189,9 @@ def read_run(form: RunForm, errors: FieldErrors) -> RunRequest:
     attempts = errors.read("attempts", lambda: _whole(form.attempts, 1, MAX_ATTEMPTS), 6)
     after = errors.read("fresh_start_after", lambda: _optional(form.fresh_start_after, _restart_number), None)
     fresh_start = errors.read("fresh_start", lambda: _fresh_start(form.fresh_start, after, attempts), NO_FRESH_START)
+    start = errors.read("start", lambda: _choice(form.start, Start), Start.GENERATE)
     protocol = Protocol(
-        start=errors.read("start", lambda: _choice(form.start, Start), Start.GENERATE),
+        start=start,
         attempts=attempts,
         disclosure=errors.read("disclosure", lambda: _choice(form.disclosure, Disclosure), Disclosure.VISIBLE),
         stop_on=errors.read("stop_on", lambda: _choice(form.stop_on, StopOn), StopOn.ALL),
@@ -180,6 +201,10 @@ def read_run(form: RunForm, errors: FieldErrors) -> RunRequest:
         memory_mb=errors.read("memory_mb", lambda: _optional(form.memory_mb, _memory_mb), None),
         system_prompt=errors.read("system_prompt", lambda: _optional(form.system_prompt, _system_prompt), None),
         fresh_start=fresh_start,
+        prompts=errors.read("prompts", lambda: _prompts(form.prompts, start), Prompts.HALFLIFE),
+        hint=bool(form.hint),
+        temperature=errors.read("temperature", lambda: _optional(form.temperature, _temperature), None),
+        top_p=errors.read("top_p", lambda: _optional(form.top_p, _top_p), None),
     )
     return RunRequest(
         problem_set_id=errors.read("problem_set", lambda: _row(form.problem_set, "a problem set"), 0),
@@ -194,6 +219,7 @@ def read_run(form: RunForm, errors: FieldErrors) -> RunRequest:
         dry_run=bool(form.dry_run),
         arms=errors.read("more_arms", lambda: read_arms(form.arm, form.more_arms), ()),
         arms_independent=bool(form.arms_independent),
+        grid=_grid(form, errors),
     )
 
 
@@ -216,6 +242,7 @@ def run_form(run: Run) -> RunForm:
         cpu_seconds="" if policy.cpu_seconds is None else f"{policy.cpu_seconds:g}",
         memory_mb="" if policy.memory_mb is None else str(policy.memory_mb),
         system_prompt=policy.system_prompt or "",
+        hint="1" if policy.hint else "",
         problems="\n".join(run.subset or ()),
         budget_tokens="" if run.budget_tokens is None else str(run.budget_tokens),
         budget_cost="" if run.budget_cost is None else f"{run.budget_cost:g}",
@@ -245,6 +272,9 @@ def _decided_by_presets(policy: Protocol) -> dict[str, str]:
         "history": policy.history.value,
         "fresh_start": policy.fresh_start.rule.value,
         "fresh_start_after": "" if policy.fresh_start.after is None else str(policy.fresh_start.after),
+        "prompts": policy.prompts.value,
+        "temperature": "" if policy.temperature is None else f"{policy.temperature:g}",
+        "top_p": "" if policy.top_p is None else f"{policy.top_p:g}",
     }
 
 
@@ -265,6 +295,7 @@ def read_endpoint(form: EndpointForm, errors: FieldErrors) -> EndpointRequest:
         timeout_seconds=errors.read("timeout_seconds", lambda: _number(form.timeout_seconds), DEFAULT_TIMEOUT_SECONDS),
         price_input=errors.read("price_input", lambda: _optional(form.price_input, _number), None),
         price_output=errors.read("price_output", lambda: _optional(form.price_output, _number), None),
+        reasoning=errors.read("reasoning", lambda: _reasoning(form.reasoning), None),
     )
 
 
@@ -278,7 +309,15 @@ def read_endpoint_change(form: EndpointChangeForm, errors: FieldErrors) -> Endpo
         price_input=errors.read("price_input", lambda: _optional(form.price_input, _number), None),
         price_output=errors.read("price_output", lambda: _optional(form.price_output, _number), None),
         api_key=key or ("" if form.remove_key else None),
+        reasoning=errors.read("reasoning", lambda: _reasoning(form.reasoning), None),
     )
+
+
+def _reasoning(text: str) -> bool | None:
+    found = next((value for value, word in REASONING.items() if word == text), text)
+    if isinstance(found, str):
+        raise InputError("choose one of the options")
+    return found
 
 
 def _cpu_seconds(text: str) -> float:
@@ -291,11 +330,40 @@ def _cpu_seconds(text: str) -> float:
 def _system_prompt(text: str) -> str:
     # Browsers end lines by a carriage return and a line feed.
     prompt = text.replace("\r\n", "\n").strip()
+    return _refused_as("system prompt", lambda: check_system_prompt(prompt), prompt)
+
+
+def _prompts(text: str, start: Start) -> Prompts:
+    chosen = _choice(text, Prompts)
+    return _refused_as("prompts", lambda: check_prompts(chosen, start), chosen)
+
+
+def _temperature(text: str) -> float:
+    value = _number(text)
+    return _refused_as("temperature", lambda: check_sampling(value, None), value)
+
+
+def _top_p(text: str) -> float:
+    value = _number(text)
+    return _refused_as("top-p", lambda: check_sampling(None, value), value)
+
+
+def _grid(form: RunForm, errors: FieldErrors) -> SamplingGrid:
     try:
-        check_system_prompt(prompt)
+        return SamplingGrid.parse(form.grid_temperature, form.grid_top_p)
     except InputError as error:
-        raise InputError(str(error).removeprefix("system prompt: ")) from None
-    return prompt
+        fields = {"grid": "grid_temperature", "temperature": "grid_temperature", "top-p": "grid_top_p"}
+        errors.place(error, fields)
+        return NO_GRID
+
+
+def _refused_as(name: str, check: Callable[[], None], value: Value) -> Value:
+    """The value, once it is checked; what the check says is said without the field's name."""
+    try:
+        check()
+    except InputError as error:
+        raise InputError(str(error).removeprefix(f"{name}: ")) from None
+    return value
 
 
 def _restart_number(text: str) -> int:

@@ -102,14 +102,14 @@ def basis(estimate: Estimate, attempts: int, max_tokens: int) -> str:
             return "A program on this machine: it uses no tokens and costs nothing."
 
 
-def budget_note(estimate: Estimate, tokens: int | None, cost: float | None) -> str:
-    """Whether a budget may end the run early; empty where it will not."""
+def budget_note(estimate: Estimate, tokens: int | None, cost: float | None, runs: int = 1) -> str:
+    """Whether a budget, which each of so many runs has to itself, may end them early; empty where it will not."""
     caps: list[tuple[float | None, Range, str]] = [(tokens, estimate.tokens, "tokens")]
     if estimate.cost is not None:
         caps.append((cost, estimate.cost, "money"))
     for cap, wanted, unit in caps:
-        if cap is not None and cap < wanted.low:
+        if cap is not None and cap * runs < wanted.low:
             return f"The budget in {unit} is below the least to be expected: problems will be cut short."
-    if any(cap is not None and cap < wanted.high for cap, wanted, _ in caps):
+    if any(cap is not None and cap * runs < wanted.high for cap, wanted, _ in caps):
         return "The budget is below the most to be expected: problems may be cut short."
     return ""

@@ -11,7 +11,7 @@ function drawCharts() {
     // What a reader zoomed in on or switched off stays so when the figure is drawn anew.
     figure.layout.uirevision = "kept";
     // A narrow chart has no room for the legend beside the name of its axis.
-    if (element.clientWidth < 660) {
+    if (element.clientWidth < 660 && figure.layout.showlegend !== false) {
       Object.assign(figure.layout.legend, { orientation: "v", x: 0, xanchor: "left", y: -0.27, yanchor: "top" });
       figure.layout.margin.b = 66 + 19 * figure.data.length;
     }

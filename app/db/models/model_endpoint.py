@@ -42,6 +42,8 @@ class ModelEndpoint(Base):
     timeout_seconds: Mapped[float]
     price_input: Mapped[float | None]
     price_output: Mapped[float | None]
+    reasoning: Mapped[bool | None]
+    """Whether it reasons before it answers, as somebody marked it; None where nobody did. Tables are split by it."""
     api_key: Mapped[bytes | None] = mapped_column(LargeBinary, deferred=True)
     key_hint: Mapped[str | None]
     script: Mapped[dict[str, Any] | None] = mapped_column(Json, deferred=True)

@@ -32,6 +32,7 @@ class EndpointRow:
     timeout_seconds: float
     price_input: float | None
     price_output: float | None
+    reasoning: bool | None
     has_key: bool
     key_hint: str | None
     created_at: datetime
@@ -102,6 +103,7 @@ def _rows(session: Session, query: Select[*tuple[Any, ...]]) -> Iterator[Endpoin
             timeout_seconds=endpoint.timeout_seconds,
             price_input=endpoint.price_input,
             price_output=endpoint.price_output,
+            reasoning=endpoint.reasoning,
             has_key=has_key,
             key_hint=endpoint.key_hint,
             created_at=endpoint.created_at,

@@ -22,6 +22,7 @@ from app.db.models import (
 )
 from app.db.queries.labels import trajectory_label
 from app.domain.errors import NotFoundError
+from app.domain.ports import Sampling
 
 PAGE = 50
 GRID_COLUMNS = 400
@@ -38,6 +39,11 @@ class RunHead:
     run: Run
     endpoint: ModelEndpoint
     problem_set: ProblemSetRow
+
+    @property
+    def sampling(self) -> Sampling:
+        """As it is sent."""
+        return self.run.protocol.sampling(self.endpoint.sampling)
 
     @property
     def live(self) -> bool:

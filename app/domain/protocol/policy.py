@@ -101,8 +101,7 @@ class Protocol:
         if self.system_prompt is not None:
             check_system_prompt(self.system_prompt)
         check_sampling(self.temperature, self.top_p)
-        if self.prompts is Prompts.FEEDBACK_LOOPS and self.start is Start.DEBUG:
-            raise InputError("prompts: those of the paper on feedback loops ask for a first answer, not for a repair")
+        check_prompts(self.prompts, self.start)
 
     def limits(self, own: Limits) -> Limits:
         """The limits in force for a problem whose own are `own`."""
@@ -115,6 +114,12 @@ class Protocol:
             temperature=own.temperature if self.temperature is None else self.temperature,
             top_p=own.top_p if self.top_p is None else self.top_p,
         )
+
+
+def check_prompts(prompts: Prompts, start: Start) -> None:
+    """Refuse prompts that have no words for what attempt 0 is. Raises InputError."""
+    if prompts is Prompts.FEEDBACK_LOOPS and start is Start.DEBUG:
+        raise InputError("prompts: those of the paper on feedback loops ask for a first answer, not for a repair")
 
 
 def check_sampling(temperature: float | None, top_p: float | None) -> None:

@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass
 
-from app.domain.protocol.policy import Disclosure, Protocol, Start
+from app.domain.protocol.policy import Disclosure, Prompts, Protocol, Start
 
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """A protocol under the name of what it measures. Its seed, limits and system prompt are nobody's: the default."""
+    """A protocol under the name of what it measures. Its seed, limits, system prompt and hint are nobody's: the
+    default."""
 
     title: str
     about: str
@@ -20,10 +21,15 @@ PRESETS = {
         "6 attempts, as the published debugging decay index",
         Protocol(attempts=6, disclosure=Disclosure.ALL),
     ),
+    "baseline": Preset(
+        "Single attempt",
+        "1 attempt at temperature 0.1 and top-p 0.95, as the baseline of the paper on feedback loops",
+        Protocol(attempts=1, disclosure=Disclosure.ALL, prompts=Prompts.FEEDBACK_LOOPS, temperature=0.1, top_p=0.95),
+    ),
     "iterative": Preset(
         "Iterative refinement",
-        "10 attempts; published at temperature 0.9 and top-p 0.3, which the model's entry sets",
-        Protocol(attempts=10, disclosure=Disclosure.ALL),
+        "10 attempts at temperature 0.9 and top-p 0.3, as the paper on feedback loops",
+        Protocol(attempts=10, disclosure=Disclosure.ALL, prompts=Prompts.FEEDBACK_LOOPS, temperature=0.9, top_p=0.3),
     ),
     "debug": Preset(
         "Debug a given program",

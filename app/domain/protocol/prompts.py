@@ -22,7 +22,7 @@ SYSTEM_SCRIPT = (
 )
 HINT = "Optimize the time complexity of your algorithm."
 """The published hint: the last line of the first message where a run asks for it."""
-NAMES = {Prompts.HALFLIFE: "", Prompts.FEEDBACK_LOOPS: "of the paper on feedback loops, "}
+WHOSE = {Prompts.HALFLIFE: "Halflife's", Prompts.FEEDBACK_LOOPS: "of the paper on feedback loops"}
 
 
 def prompts_name(version: int, policy: Protocol) -> str:
@@ -36,7 +36,8 @@ def prompts_name(version: int, policy: Protocol) -> str:
     >>> prompts_name(1, Protocol(system_prompt="Be brief."))
     'version 1, own system prompt 213c22ed'
     """
-    name = f"{NAMES[policy.prompts]}version {version}{', with the hint' if policy.hint else ''}"
+    whose = "" if policy.prompts is Prompts.HALFLIFE else f"{WHOSE[policy.prompts]}, "
+    name = f"{whose}version {version}{', with the hint' if policy.hint else ''}"
     if policy.system_prompt is None:
         return name
     return f"{name}, own system prompt {sha256(policy.system_prompt.encode()).hexdigest()[:8]}"

@@ -48,6 +48,7 @@ class ModelIn(BaseModel):
     timeout_seconds: float = Field(default=DEFAULT_TIMEOUT_SECONDS, gt=0, allow_inf_nan=False)
     price_input: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     price_output: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    reasoning: bool | None = Field(default=None, description="Whether it thinks before it answers; null: not marked.")
 
 
 class ModelChange(BaseModel):
@@ -59,6 +60,7 @@ class ModelChange(BaseModel):
     timeout_seconds: float = Field(gt=0, allow_inf_nan=False)
     price_input: float | None = Field(ge=0, allow_inf_nan=False)
     price_output: float | None = Field(ge=0, allow_inf_nan=False)
+    reasoning: bool | None
 
 
 class ModelTestOut(BaseModel):
@@ -89,6 +91,7 @@ class ModelOut(BaseModel):
     concurrency: int
     price_input: float | None
     price_output: float | None
+    reasoning: bool | None
     has_key: bool
     key_hint: str | None
     archived_at: datetime | None
@@ -110,6 +113,7 @@ class ModelOut(BaseModel):
             concurrency=row.concurrency,
             price_input=row.price_input,
             price_output=row.price_output,
+            reasoning=row.reasoning,
             has_key=row.has_key,
             key_hint=row.key_hint,
             archived_at=row.archived_at,
@@ -156,6 +160,7 @@ def create_model(state: State, body: ModelIn) -> CreatedOut:
             timeout_seconds=body.timeout_seconds,
             price_input=body.price_input,
             price_output=body.price_output,
+            reasoning=body.reasoning,
         ),
         state.addresses,
     )
@@ -178,6 +183,7 @@ def change_model(state: State, model_id: RowId, body: ModelChange) -> ModelOut:
         price_input=body.price_input,
         price_output=body.price_output,
         api_key=None if body.api_key is None else body.api_key.get_secret_value(),
+        reasoning=body.reasoning,
     )
     change_endpoint(state.db, state.vault, model_id, change)
     return _model(state, model_id)

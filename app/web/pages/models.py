@@ -14,6 +14,7 @@ from app.services.try_model import submit_model_test
 from app.web.deps import AppState, RowId, State
 from app.web.forms import (
     ENDPOINT_FIELDS,
+    REASONING,
     EndpointChangeForm,
     EndpointForm,
     FieldErrors,
@@ -145,4 +146,5 @@ def _form_of(model: EndpointRow) -> EndpointChangeForm:
         timeout_seconds=f"{model.timeout_seconds:g}",
         price_input="" if model.price_input is None else repr(model.price_input),
         price_output="" if model.price_output is None else repr(model.price_output),
+        reasoning=REASONING[model.reasoning],
     )

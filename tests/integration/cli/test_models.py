@@ -13,10 +13,8 @@ URL = "http://127.0.0.1:8081/v1"
 
 def test_a_key_is_never_printed_nor_stored_in_plain(home: Home) -> None:
     # Copied from a file, a key brings its line end along.
-    ended = home.run(
-        *("models", "add", "mine", "--base-url", URL, "--model", "qwen", "--api-key-env", "MY_KEY", "--json"),
-        MY_KEY=f"{KEY}\n",
-    )
+    named = ("--base-url", URL, "--model", "qwen", "--api-key-env", "MY_KEY", "--reasoning")
+    ended = home.run("models", "add", "mine", *named, "--json", MY_KEY=f"{KEY}\n")
     assert ended.code == 0, ended.err
     assert json.loads(ended.out) == {"id": 2, "name": "mine"}
     listed = home.call("models", "list", "--json")
@@ -30,6 +28,7 @@ def test_a_key_is_never_printed_nor_stored_in_plain(home: Home) -> None:
         "key_hint": "6789",
         "price_input": None,
         "price_output": None,
+        "reasoning": True,
     }
     assert (baseline["name"], baseline["kind"], baseline["price_input"]) == ("repair-search", "repair-search", 0.0)
     assert KEY not in ended.out + ended.err + listed.out + listed.err

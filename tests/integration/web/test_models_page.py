@@ -150,7 +150,8 @@ def test_a_test_is_queued_for_a_generate_worker(workshop: Workshop) -> None:
 
 def test_a_model_over_the_api(workshop: Workshop) -> None:
     address = f"/api/models/{workshop.model}"
-    terms = {"name": "renamed", "concurrency": 2, "timeout_seconds": 9, "price_input": None, "price_output": 1.5}
+    terms = {"name": "renamed", "concurrency": 2, "timeout_seconds": 9, "price_input": None, "price_output": 1.5,
+             "reasoning": True}  # fmt: skip
     changed = workshop.client.put(address, json={**terms, "api_key": KEY})
     assert changed.status_code == 200
     got = workshop.client.get(address).json()
@@ -158,6 +159,7 @@ def test_a_model_over_the_api(workshop: Workshop) -> None:
     assert {name: got[name] for name in ("name", "concurrency", "price_input", "price_output", "key_hint", "test")} == {
         "name": "renamed", "concurrency": 2, "price_input": None, "price_output": 1.5, "key_hint": "cdef", "test": None,
     }  # fmt: skip
+    assert got["reasoning"] is True
     assert KEY not in changed.text
     assert workshop.client.put(address, json={"name": "x"}).status_code == 400
     queued = workshop.client.post(f"{address}/tests")
