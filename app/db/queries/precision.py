@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 import numpy as np
-from sqlalchemy import ColumnElement, Row, Select, Text, and_, case, select, type_coerce
+from sqlalchemy import ColumnElement, Row, Select, Text, and_, case, exists, func, select, type_coerce
 from sqlalchemy.orm import Session
 
 from app.db.models import (
@@ -18,6 +18,7 @@ from app.db.models import (
     JobPurpose,
     JudgingJob,
     ProblemRow,
+    ProblemSetRow,
     RepairAudit,
     RepairScore,
     Run,
@@ -79,9 +80,8 @@ class ItemFilter:
             found.append(BuggyProgramRow.bug_count == self.bugs)
         if self.odc_class is not None:
             # A class stands in the column as JSON writes it.
-            found.append(
-                type_coerce(BuggyProgramRow.odc_classes, Text).contains(json.dumps(self.odc_class), autoescape=True)
-            )
+            written = json.dumps(None if self.odc_class == UNLABELLED else self.odc_class)
+            found.append(type_coerce(BuggyProgramRow.odc_classes, Text).contains(written, autoescape=True))
         return found
 
 
@@ -195,6 +195,37 @@ class RepairPage:
     next_after: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class RepairSet:
+    """A version of a problem set with runs that start from its buggy programs."""
+
+    id: int
+    name: str
+    version: int
+    runs: int
+
+    @property
+    def label(self) -> str:
+        """As a select box lists it."""
+        return f"{self.name}, version {self.version} ({self.runs:,} {'run' if self.runs == 1 else 'runs'})"
+
+
+def repair_sets(session: Session) -> list[RepairSet]:
+    """The versions of problem sets whose buggy programs were repaired, that of the newest such run first."""
+    # A protocol is no column; where a run starts is known by its first trajectory.
+    repairs = exists().where(
+        Trajectory.run_id == Run.id, Trajectory.position == 0, Trajectory.buggy_program_id.is_not(None)
+    )
+    rows = session.execute(
+        select(ProblemSetRow.id, ProblemSetRow.name, ProblemSetRow.version, func.count())
+        .join(Run, Run.problem_set_id == ProblemSetRow.id)
+        .where(~Run.dry_run, repairs)
+        .group_by(ProblemSetRow.id, ProblemSetRow.name, ProblemSetRow.version)
+        .order_by(func.max(Run.id).desc())
+    )
+    return [RepairSet(*row) for row in rows]
+
+
 def repair_summary(session: Session, run_id: int, round: int | None = None) -> RepairSummary:
     """The scores of a run that starts from buggy programs, as of a round.
 
@@ -241,11 +272,23 @@ def last_repairs(session: Session, run_id: int) -> tuple[RepairFigures | None, i
 
     None for a run that does not start from buggy programs.
     """
+    found, unscored = last_scores(session, run_id)
+    return None if found is None else repair_figures(found), unscored
+
+
+def last_scores(session: Session, run_id: int) -> tuple[Repairs | None, int]:
+    """The same scores one by one."""
     if session.get_one(Run, run_id).protocol.start is not Start.DEBUG:
         return None, 0
     rows = _scores(session, run_id, None)
     scored = [row for row in rows if row.precision is not None]
-    return repair_figures(_columns(scored)), len(rows) - len(scored)
+    return _columns(scored), len(rows) - len(scored)
+
+
+def scores_waiting(session: Session, run_id: int) -> int:
+    """How many repairs of a run and of its arms wait for their score."""
+    of = (Run.id == run_id) | (Run.baseline_run_id == run_id)
+    return session.scalar(select(func.coalesce(func.sum(Run.scores_waiting), 0)).where(of)) or 0
 
 
 def repair_items(

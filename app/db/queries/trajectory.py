@@ -112,8 +112,8 @@ def trajectory_detail(session: Session, run_id: int, trajectory_id: int) -> Traj
             for attempt, transcript in attempts
         ),
         requests=tuple(requests),
-        previous_id=_neighbour(session, trajectory, -1),
-        next_id=_neighbour(session, trajectory, 1),
+        previous_id=neighbour(session, trajectory, -1),
+        next_id=neighbour(session, trajectory, 1),
     )
 
 
@@ -131,7 +131,8 @@ def _detail(attempt: Attempt, transcript: Transcript, superseded: Sequence[Super
     )
 
 
-def _neighbour(session: Session, trajectory: Trajectory, step: int) -> int | None:
+def neighbour(session: Session, trajectory: Trajectory, step: int) -> int | None:
+    """The trajectory of the same run that stands `step` places further on; None at an end."""
     return session.scalar(
         select(Trajectory.id).where(
             Trajectory.run_id == trajectory.run_id, Trajectory.position == trajectory.position + step
