@@ -16,11 +16,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from app.domain.metrics.decay import fitted_rates
-from app.domain.metrics.hazard import MIN_SOLVES
 from app.domain.metrics.intervals import Floats
 from app.domain.metrics.likelihood import best, log_likelihood
-from app.domain.metrics.outcomes import Bools, Ints
+from app.domain.metrics.outcomes import Ints
+from app.domain.metrics.unequal import SLACK, fitted_counts, unequal_difficulty
 
 ATTEMPTS = 6
 PROBLEMS = (50, 164)
@@ -28,8 +27,6 @@ FIRST = (0.3, 0.5, 0.7)
 RATES = (0.0, 0.2, 0.5, 1.0)
 SHAPES = ((0.3, 0.3), (1.0, 1.0), (2.0, 2.0), (5.0, 5.0), (20.0, 20.0), (0.5, 1.5), (2.0, 6.0))
 ENOUGH, LEAST, MOST = 8.0, 0.925, 0.975
-SLACK = 1.9207294
-"""Half the 95 % quantile of χ² with one degree of freedom."""
 
 
 def main() -> int:
@@ -60,12 +57,10 @@ def main() -> int:
     print("Every problem keeps its own chance, from Beta(a, b): nothing declines, and still, in percent of the runs")
     print("problems     a     b   mean E0   published λ > 0   its median   careful: decay, all   debugging alone")
     for seed, (n, (a, b)) in enumerate((n, shape) for n in PROBLEMS for shape in SHAPES):
-        solved, weights = _unequal_runs(n, a, b, repetitions, np.random.default_rng(1000 + seed))
-        positive, median = _published(solved, n, weights)
-        decay = [_found_decay(solved, n, weights, start) for start in (0, 1)]
+        found = unequal_difficulty(n, ATTEMPTS, (a, b), repetitions=repetitions, seed=1000 + seed)
         print(
-            f"{n:8}  {a:4.1f}  {b:4.1f}   {100 * a / (a + b):7.1f}   {100 * positive:15.1f}   {median:10.2f}"
-            f"   {100 * decay[0]:19.1f}   {100 * decay[1]:15.1f}"
+            f"{n:8}  {a:4.1f}  {b:4.1f}   {100 * found.chance:7.1f}   {100 * found.rate_positive:15.1f}"
+            f"   {found.rate:10.2f}   {100 * found.decay:19.1f}   {100 * found.decay_debugging:15.1f}"
         )
     print(f"\ncovered in under {100 * LEAST} %: {rarely} cells, in over {100 * MOST} %: {often}")
     print(f"{time.perf_counter() - started:.0f} s")
@@ -90,11 +85,6 @@ def _declining_runs(n: int, hazards: Floats, repetitions: int, rng: np.random.Ge
     return _distinct(solved)
 
 
-def _unequal_runs(n: int, a: float, b: float, repetitions: int, rng: np.random.Generator) -> tuple[Ints, Floats]:
-    first = rng.geometric(np.maximum(rng.beta(a, b, (repetitions, n)), 1e-12)) - 1
-    return _distinct(np.stack([(first == t).sum(1) for t in range(ATTEMPTS)], axis=1))
-
-
 def _distinct(solved: Ints) -> tuple[Ints, Floats]:
     found, counts = np.unique(solved, axis=0, return_counts=True)
     return found, counts / len(solved)
@@ -105,16 +95,9 @@ def _expected_debugging_solves(n: int, hazards: Floats) -> float:
     return float(n * (unsolved[1] - unsolved[-1]))
 
 
-def _fitted(solved: Ints, n: int, start: int) -> tuple[Bools, Floats, Floats]:
-    """Which runs have a fit from `start` on, and their S_t and N_t − S_t."""
-    at_risk = n - np.cumsum(solved, axis=1) + solved
-    which = (solved[:, start:].sum(1) >= MIN_SOLVES) & (at_risk[:, start + 1] > 0)
-    return which, solved[which, start:].astype(float), (at_risk - solved)[which, start:].astype(float)
-
-
 def _coverage(solved: Ints, n: int, weights: Floats, start: int, rate: float) -> tuple[float, float, float]:
     """Shares: covering, of the runs with an interval; without an interval; without an upper end, of those with one."""
-    which, s, f = _fitted(solved, n, start)
+    which, s, f = fitted_counts(solved, n, start)
     times = np.arange(ATTEMPTS - start, dtype=float)
     rates, largest = best(s, f, times, points=3)
     covered = largest - log_likelihood(s, f, rate * times) <= SLACK
@@ -125,25 +108,6 @@ def _coverage(solved: Ints, n: int, weights: Floats, start: int, rate: float) ->
         max(0.0, 1 - with_interval),
         float(kept[rates == np.inf].sum()) / with_interval,
     )
-
-
-def _found_decay(solved: Ints, n: int, weights: Floats, start: int) -> float:
-    """The share of runs in which the interval of λ lies above 0."""
-    which, s, f = _fitted(solved, n, start)
-    times = np.arange(ATTEMPTS - start, dtype=float)
-    rates, largest = best(s, f, times, points=3)
-    outside = largest - log_likelihood(s, f, 0 * times) > SLACK
-    return float(weights[which][outside & (rates > 0)].sum())
-
-
-def _published(solved: Ints, n: int, weights: Floats) -> tuple[float, float]:
-    """The share of runs whose published λ is above 0, of those that have one, and its median."""
-    rates = fitted_rates(solved.astype(float), (n - np.cumsum(solved, axis=1) + solved).astype(float))
-    known = ~np.isnan(rates)
-    order = np.argsort(rates[known])
-    total = np.cumsum(weights[known][order])
-    median = rates[known][order][np.searchsorted(total, total[-1] / 2)]
-    return float(weights[known][rates[known] > 1e-6].sum() / total[-1]), float(median)
 
 
 if __name__ == "__main__":

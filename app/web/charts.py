@@ -15,6 +15,7 @@ from markupsafe import Markup
 
 from app.domain.metrics.decay import Decay, RiskSet
 from app.domain.metrics.hazard import HazardFit
+from app.domain.metrics.unequal import Unequal
 from app.domain.protocol.policy import Protocol
 from app.web import wording
 
@@ -58,6 +59,11 @@ def decay_chart(index: Decay, policy: Protocol, careful: Sequence[HazardFit] = (
 def arms_chart(arms: Sequence[tuple[str, Decay, Mapping[int, int]]]) -> Markup:
     """Effectiveness by attempt of a baseline and its arms: of each its name, curve, and fresh starts by attempt."""
     return _in_both_themes(lambda palette: _arms_figure(arms, palette))
+
+
+def unequal_chart(found: Unequal) -> Markup:
+    """Simulated runs in which nothing declines: their effectiveness by attempt beside the unchanging chance."""
+    return _in_both_themes(lambda palette: _unequal_figure(found, palette))
 
 
 def _in_both_themes(draw: Callable[[Palette], go.Figure]) -> Markup:
@@ -125,6 +131,40 @@ def _arms_figure(arms: Sequence[tuple[str, Decay, Mapping[int, int]]], palette: 
     return go.Figure(data=traces, layout=layout)
 
 
+def _unequal_figure(found: Unequal, palette: Palette) -> go.Figure:
+    attempts = list(range(found.attempts))
+    percents, lows, highs = ([100 * one for one in values] for values in (found.hazard, found.low, found.high))
+    last = found.attempts - 1
+    traces = [
+        {
+            "type": "scatter",
+            "x": [-0.25, last + 0.35],
+            "y": [100 * found.chance] * 2,
+            "mode": "lines",
+            "name": "mean chance, the same throughout",
+            "line": {"color": palette.debugging, "width": 2, "dash": "dot"},
+            "hovertemplate": "%{y:.1f} % at every attempt<extra></extra>",
+        },
+        {
+            "type": "scatter",
+            "x": attempts,
+            "y": percents,
+            "mode": "lines+markers",
+            "name": "of those unsolved: median, 5–95 %",
+            "line": {"color": palette.observed, "width": 1.5},
+            "marker": {"color": palette.observed, "size": 9},
+            "error_y": _whiskers(percents, lows, highs, palette),
+            "text": [
+                f"attempt {t}: {percent:.1f} %<br>in 90 % of the runs {low:.1f}–{high:.1f} %"
+                for t, percent, low, high in zip(attempts, percents, lows, highs, strict=True)
+            ],
+            "hoverinfo": "text",
+        },
+    ]
+    layout = _layout(last, _ceiling(max(highs)), palette, names=3) | {"annotations": [_axis_title(palette)]}
+    return go.Figure(data=traces, layout=layout)
+
+
 def _layout(last: int, top: float, palette: Palette, *, names: int) -> dict[str, Any]:
     """Percent of the problems still unsolved against attempts, with a legend of so many names."""
     muted = {"color": palette.muted}
@@ -178,21 +218,27 @@ def _points(points: tuple[RiskSet, ...], policy: Protocol, palette: Palette) -> 
         "marker": {"color": palette.observed, "size": 9},
         # A point at 0 % is as whole as the others.
         "cliponaxis": False,
-        "error_y": {
-            "type": "data",
-            "symmetric": False,
-            "array": [high - percent for high, percent in zip(highs, percents, strict=True)],
-            "arrayminus": [percent - low for low, percent in zip(lows, percents, strict=True)],
-            "thickness": 1.2,
-            "width": 0,
-            "color": palette.muted,
-        },
+        "error_y": _whiskers(percents, lows, highs, palette),
         "text": [
             f"{wording.attempt_name(policy, point.attempt)}<br>{point.solved:,} of {point.at_risk:,} solved: "
             f"{percent:.1f} %<br>95 % interval {low:.1f}–{high:.1f} %"
             for point, percent, low, high in zip(points, percents, lows, highs, strict=True)
         ],
         "hoverinfo": "text",
+    }
+
+
+def _whiskers(
+    middles: Sequence[float], lows: Sequence[float], highs: Sequence[float], palette: Palette
+) -> dict[str, Any]:
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": [high - middle for high, middle in zip(highs, middles, strict=True)],
+        "arrayminus": [middle - low for low, middle in zip(lows, middles, strict=True)],
+        "thickness": 1.2,
+        "width": 0,
+        "color": palette.muted,
     }
 
 
