@@ -159,12 +159,18 @@ def list_(
     search: Annotated[str | None, typer.Option(help="Part of a model's or a problem set's name.")] = None,
     sort: Annotated[SortKey, typer.Option(help="By what they are sorted.")] = SortKey.STARTED,
     rising: Annotated[bool, typer.Option("--rising", help="The least first.")] = False,
+    all_: Annotated[bool, typer.Option("--all", help="All of them, not the first fifty alone.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
     """List the fifty newest runs, or the first fifty as sorted."""
+    narrowed, order = RunFilter(status=status, search=search), RunOrder(sort, falling=not rising)
     with installation() as opened, opened.db.read() as session:
-        page = list_runs(session, RunFilter(status=status, search=search), RunOrder(sort, falling=not rising))
-    rows, now = page.rows, datetime.now(UTC)
+        page = list_runs(session, narrowed, order)
+        rows = list(page.rows)
+        while all_ and page.next_after is not None:
+            page = list_runs(session, narrowed, order, page.next_after)
+            rows += page.rows
+    now = datetime.now(UTC)
     documents = [
         {
             "id": row.id,
@@ -190,7 +196,7 @@ def list_(
         for row in rows
     )
     if page.total > len(rows):
-        text += f"\n… and {page.total - len(rows)} more"
+        text += f"\n… and {page.total - len(rows)} more: --all lists them"
     nothing = "No runs yet: start one with `halflife runs create`."
     if status is not None or search is not None:
         nothing = "No run matches."

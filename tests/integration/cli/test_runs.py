@@ -11,9 +11,12 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from app.db.models import Attempt, Run, RunStatus, Transcript
+from app.db.models import Attempt, ModelEndpoint, ProblemSetRow, Run, RunStatus, Transcript
+from app.db.queries.runs import PAGE
 from app.domain.ports import Sandbox
+from app.domain.protocol.policy import Protocol
 from app.judge.judge import JUDGE_VERSION
+from app.services.submit_run import RunRequest, submit_run
 from tests.fixtures.chat_server import ChatServer
 from tests.fixtures.earlier_rules import EARLIER, store_outdated_run
 from tests.fixtures.engine import RIGHT, WRONG, Engine, store_script
@@ -146,6 +149,20 @@ def test_an_endpoint_that_refuses_the_key(home: Home, chat_server: ChatServer) -
     assert home.processes() == []
 
 
+def test_waiting_for_the_arms_too(home: Home, tmp_path: Path) -> None:
+    """The baseline needs three attempts; an arm of fresh starts alone shares its first and goes on by itself."""
+    import_additions(home, tmp_path, 2)
+    add_script(home, {"replies": {"p00": [WRONG, WRONG, RIGHT], "p01": [RIGHT]}})
+    create = ("runs", "create", "--problems", "additions", "--model", "scripted", "--attempts", "3")
+    ended = home.run(*create, "--arm", "resample", "--wait", "--json")
+    assert ended.code == 0, ended.err
+    listed = json.loads(home.call("runs", "list", "--rising", "--json").out)
+    assert [(one["status"], one["ended"]) for one in listed] == [("completed", 2)] * 2
+    shared = json.loads(home.call("runs", "show", str(listed[1]["id"]), "--json").out)
+    assert shared["solved_at_attempt"][0] == 1
+    assert home.processes() == []
+
+
 def test_interrupted(home: Home, tmp_path: Path) -> None:
     import_additions(home, tmp_path, 1)
     add_script(home, {"default": {"text": RIGHT, "latency_seconds": 60}})
@@ -273,6 +290,20 @@ def test_a_number_that_is_no_run(home: Home, number: str) -> None:
 def test_no_runs_yet(bare_home: Home) -> None:
     assert bare_home.call("runs", "list").out == "No runs yet: start one with `halflife runs create`.\n"
     assert bare_home.call("runs", "list", "--json").out == "[]\n"
+
+
+def test_more_runs_than_a_page_holds(home: Home, tmp_path: Path) -> None:
+    import_additions(home, tmp_path, 1)
+    add_script(home, {})
+    with home.database() as database:
+        with database.read() as session:
+            endpoint = session.scalars(select(ModelEndpoint.id).where(ModelEndpoint.name == "scripted")).one()
+            problem_set = session.scalars(select(ProblemSetRow.id).where(ProblemSetRow.name == "additions")).one()
+        runs = [submit_run(database, RunRequest(problem_set, endpoint, Protocol())) for _ in range(PAGE + 2)]
+    first = home.call("runs", "list", "--rising")
+    assert first.out.splitlines()[-1] == "… and 2 more: --all lists them"
+    assert [one["id"] for one in json.loads(home.call("runs", "list", "--rising", "--json").out)] == runs[:PAGE]
+    assert [one["id"] for one in json.loads(home.call("runs", "list", "--rising", "--all", "--json").out)] == runs
 
 
 def test_a_run_is_judged_again(bare_home: Home, sandbox: Sandbox) -> None:
