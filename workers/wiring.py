@@ -10,7 +10,7 @@ from app.adapters.queue import Queue, make_celery
 from app.adapters.sandbox.opening import open_sandbox
 from app.adapters.vault import Vault
 from app.config import Settings
-from app.db.models import EndpointKind, ModelEndpoint, ModelTest, ProblemImport
+from app.db.models import EndpointKind, ModelEndpoint, ModelTest, ProblemImport, RecordingImport
 from app.db.session import Database
 from app.domain.errors import InputError, ModelRejected
 from app.domain.ports import Model, Sandbox
@@ -24,6 +24,7 @@ from app.services.steps.run import run
 from app.services.steps.transitions import Wakes
 from app.services.try_model import perform_model_test
 from app.services.upload_problem_set import perform_import
+from app.services.upload_recording import perform_recording
 from workers.base import Jobs, Worker
 
 
@@ -59,7 +60,14 @@ def build(kind: WorkerKind, settings: Settings) -> tuple[Worker, Callable[[], No
             tries=3,  # a file that ends every worker that reads it must not do so for ever
             lease_seconds=settings.lease_seconds,
         )
-        jobs = [JudgingJobs(db, judge, settings.lease_seconds), imports]
+        recordings = Chores(
+            db,
+            RecordingImport,
+            lambda claim: perform_recording(db, claim, judge, slots=sandbox.slots, stopping=lambda: worker.stopping),
+            tries=3,
+            lease_seconds=settings.lease_seconds,
+        )
+        jobs = [JudgingJobs(db, judge, settings.lease_seconds, slots=sandbox.slots), imports, recordings]
         local = _local_models(sandbox)
         steps = {
             Step.ASK: lambda claim: ask(db, claim, local),

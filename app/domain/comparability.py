@@ -14,20 +14,23 @@ from app.domain.protocol.policy import Protocol
 class Conditions:
     """Everything but the model that decides a run's figures.
 
-    `problems`: keys of the problems chosen, None for the whole set. `sandboxes` and `memory_tiers`: each kind that its
-    verdicts were made with. A seed is no condition, it tells two samples of the same experiment apart: it is set to 0.
-    `sampling` is the model's own, in which that of the protocol takes its place: what was sent is compared, whoever
-    asked for it.
+    `problems`: keys of the problems chosen, None for the whole set; `items` the buggy programs chosen of them, None for
+    all. `sandboxes` and `memory_tiers`: each kind that its verdicts were made with. A seed is no condition, it tells
+    two samples of the same experiment apart: it is set to 0. `sampling` is the model's own, in which that of the protocol takes its place: what was sent is compared, whoever
+    asked for it. `unknown` names the conditions that the recording of an imported run does not say: each of them has
+    the value `UNKNOWN`, which differs from every other.
     """
 
     problem_set_hash: str
     problems: tuple[str, ...] | None
-    judge_version: int
+    items: tuple[str, ...] | None
+    judge_version: int | None
     protocol: Protocol
-    prompts_version: int
+    prompts_version: int | None
     sampling: Sampling
     sandboxes: tuple[str, ...]
     memory_tiers: tuple[str, ...]
+    unknown: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         protocol = self.protocol
@@ -45,8 +48,9 @@ class Conditions:
                 found |= {inner.name: getattr(value, inner.name) for inner in fields(value)}
             else:
                 found[field.name] = value
-        del found["seed"]
-        return found
+        del found["seed"], found["unknown"]
+        found |= {name: UNKNOWN for name in ("judge_version", "prompts_version") if found[name] is None}
+        return found | dict.fromkeys(self.unknown, UNKNOWN)
 
     def key(self) -> "ConditionsKey":
         """The same in short."""
@@ -55,6 +59,8 @@ class Conditions:
         observed = (",".join(getattr(self, name)) for name in _OBSERVED)
         return ConditionsKey(hashlib.sha256(text.encode()).hexdigest(), *observed)
 
+
+UNKNOWN = "unknown"
 
 _OBSERVED = ("sandboxes", "memory_tiers")
 """Conditions known from verdicts: a run without any differs in none of them."""

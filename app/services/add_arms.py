@@ -136,6 +136,8 @@ def _add_decided(session: Session, baseline: Run, endpoint: ModelEndpoint) -> li
 def _check_baseline(baseline: Run, endpoint: ModelEndpoint, *, shares: bool) -> None:
     if baseline.protocol.fresh_start != NO_FRESH_START:
         raise ConflictError(f"run {baseline.id} starts afresh itself: choose a run of one conversation as the baseline")
+    if baseline.imported_from is not None:
+        raise ConflictError(f"run {baseline.id} was imported: its model cannot be asked")
     if baseline.dry_run:
         raise ConflictError(f"run {baseline.id} is a dry run: choose a whole run as the baseline")
     if endpoint.kind == EndpointKind.REPAIR_SEARCH:
@@ -163,6 +165,8 @@ def _add(
         prompts_version=PROMPTS_VERSION,
         judge_version=JUDGE_VERSION,
         subset=baseline.subset,
+        items=baseline.items,
+        items_per_k=baseline.items_per_k,
         status=RunStatus.RUNNING,
         created_at=now,
         active_since=now,

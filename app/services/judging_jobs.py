@@ -1,67 +1,37 @@
-"""Judging programs outside a run's steps: queued in the database, leased, fenced and judged once.
-
-A wake-up for execute workers announces these too. Lost and repeated messages are harmless: a job is due until a
-judgement or a lasting failure is committed under its lease.
-"""
+"""Judging programs outside a run's steps: trials by hand, stored attempts under new rules, repairs to be scored."""
 
 import logging
 import threading
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 
-from sqlalchemy import ColumnElement, and_, bindparam, func, or_, select, tuple_, update
-from sqlalchemy.orm import Session, undefer
+from sqlalchemy import select, tuple_, update
+from sqlalchemy.orm import undefer
 
-from app.db.base import UtcDateTime
 from app.db.models import Attempt, JobPurpose, JudgingJob, ProblemRow, Run, Trajectory, Transcript
 from app.db.session import Database, persistently
 from app.domain.errors import InputError, LeaseLost, NotFoundError, SandboxError, StorageError
 from app.domain.programs import Program
 from app.services.judge_program import CachedJudge, Judged
+from app.services.judging_queue import (
+    JobClaim,
+    claim_job,
+    due_jobs,
+    finish,
+    gone,
+    held_job,
+    lost,
+    put_off,
+)
+from app.services.score_jobs import put_off_score, score_job
 from app.services.steps.situation import stored_problem
-from app.services.steps.transitions import MAX_TRIES, backoff
 
 MAX_PROGRAM_BYTES = 256 * 1024
 """Size of a program tried by hand; those of the published sets have a few kilobytes."""
 
+_SHORT = (JobPurpose.TRIAL, JobPurpose.REJUDGE)
+
 log = logging.getLogger(__name__)
-
-_NOW = bindparam("now", type_=UtcDateTime())
-
-
-def _due(purpose: JobPurpose) -> ColumnElement[bool]:
-    free = or_(JudgingJob.lease_expires_at.is_(None), JudgingJob.lease_expires_at <= _NOW)
-    return and_(JudgingJob.purpose == purpose, JudgingJob.due_at <= _NOW, free)
-
-
-# Made once: building the statements anew takes longer than running them.
-_ANY_DUE = select(or_(*(select(JudgingJob.id).where(_due(purpose)).exists() for purpose in JobPurpose)))
-_NEXT = [
-    select(JudgingJob)
-    .where(_due(purpose))
-    .order_by(JudgingJob.due_at, JudgingJob.id)
-    .limit(1)
-    .with_for_update(skip_locked=True)
-    for purpose in (JobPurpose.TRIAL, JobPurpose.REJUDGE)
-]
-_HELD = (
-    select(JudgingJob)
-    .where(
-        JudgingJob.id == bindparam("job"),
-        JudgingJob.lease_number == bindparam("lease"),
-        JudgingJob.lease_expires_at.is_not(None),
-    )
-    .with_for_update()
-)
-
-
-@dataclass(frozen=True, slots=True)
-class JobClaim:
-    """A job held by this worker until its lease runs out."""
-
-    job_id: int
-    lease_number: int
 
 
 def submit_trial(db: Database, problem_set_id: int, problem_id: int, program: Program) -> int:
@@ -87,38 +57,16 @@ def submit_trial(db: Database, problem_set_id: int, problem_id: int, program: Pr
         return job.id
 
 
-def claim_job(db: Database, lease_seconds: float) -> JobClaim | None:
-    """Claim the next due job: trials first, since a person waits for them; None where none is due."""
-    now = datetime.now(UTC)
-    # Workers ask at every step of a run, and mostly find nothing: they must not queue for the write lock.
-    with db.query() as connection:
-        if not connection.scalar(_ANY_DUE, {"now": now}):
-            return None
-    with db.write() as session:
-        for query in _NEXT:
-            job = session.scalar(query, {"now": now})
-            if job is not None:
-                job.lease_number += 1
-                job.lease_expires_at = now + timedelta(seconds=lease_seconds)
-                job.waiting_for = None
-                return JobClaim(job.id, job.lease_number)
-    return None
-
-
-def due_jobs(db: Database) -> int:
-    """How many jobs are due."""
-    condition = or_(*(_due(purpose) for purpose in JobPurpose))
-    with db.read() as session:
-        return session.scalar(select(func.count(JudgingJob.id)).where(condition), {"now": datetime.now(UTC)}) or 0
-
-
 def judge_job(db: Database, claim: JobClaim, judge: CachedJudge) -> None:
-    """Judge the program of a claimed job and store the judgement. No transaction is open meanwhile.
+    """Do a claimed job and store what came of it. No transaction is open meanwhile.
 
     A sandbox that fails puts the job off and, after MAX_TRIES, ends it with an error.
     Raises LeaseLost, StorageError.
     """
     try:
+        if claim.purpose is JobPurpose.SCORE:
+            score_job(db, claim, judge)
+            return
         judged = _judge(db, claim, judge)
     except SandboxError as failure:
         _put_off(db, claim, f"the sandbox: {failure}", lasting=False)
@@ -130,20 +78,33 @@ def judge_job(db: Database, claim: JobClaim, judge: CachedJudge) -> None:
 
 
 class JudgingJobs:
-    """What an execute worker does beside its steps. `perform_next` is called from several threads."""
+    """What an execute worker of so many slots does beside its steps. `perform_next` is called from several threads.
 
-    def __init__(self, db: Database, judge: CachedJudge, lease_seconds: float) -> None:
+    A score may take minutes, so that at most all slots but one are scoring: no step of a run waits for scores alone.
+    """
+
+    def __init__(self, db: Database, judge: CachedJudge, lease_seconds: float, *, slots: int = 1) -> None:
         self._db = db
         self._judge = judge
         self._lease_seconds = lease_seconds
         self._held: set[JobClaim] = set()
         self._lock = threading.Lock()
+        self._may_score = threading.Semaphore(max(1, slots - 1))
 
     def perform_next(self) -> bool:
-        """Claim and judge one due job; False where none is due. Raises StorageError."""
-        claim = claim_job(self._db, self._lease_seconds)
-        if claim is None:
+        """Claim and do one due job; False where none is due. Raises StorageError."""
+        claim = claim_job(self._db, self._lease_seconds, _SHORT)
+        if claim is not None:
+            return self._hold_and_perform(claim)
+        if not self._may_score.acquire(blocking=False):
             return False
+        try:
+            claim = claim_job(self._db, self._lease_seconds, [JobPurpose.SCORE])
+            return claim is not None and self._hold_and_perform(claim)
+        finally:
+            self._may_score.release()
+
+    def _hold_and_perform(self, claim: JobClaim) -> bool:
         with self._lock:
             self._held.add(claim)
         try:
@@ -194,7 +155,7 @@ def _judge(db: Database, claim: JobClaim, judge: CachedJudge) -> Judged:
             .options(undefer(JudgingJob.program))
         )
         if job is None:
-            raise _lost(claim)
+            raise lost(claim)
         files, run = job.program, None
         if job.attempt_id is not None:
             files, run = session.execute(
@@ -207,56 +168,24 @@ def _judge(db: Database, claim: JobClaim, judge: CachedJudge) -> Judged:
     problem, tests_hash = stored_problem(db, job.problem_id)
     if run is not None:
         problem = replace(problem, limits=run.protocol.limits(problem.limits))
-    return judge.judge(Program(files or {}), problem, tests_hash=tests_hash, cancelled=_gone(db, claim))
-
-
-def _gone(db: Database, claim: JobClaim) -> Callable[[], bool]:
-    """Whether the job was discarded or taken over, so that judging on is no use."""
-
-    def gone() -> bool:
-        with db.read() as session:
-            lease = session.scalar(select(JudgingJob.lease_number).where(JudgingJob.id == claim.job_id))
-        return lease != claim.lease_number
-
-    return gone
+    return judge.judge(Program(files or {}), problem, tests_hash=tests_hash, cancelled=gone(db, claim))
 
 
 def _finish(db: Database, claim: JobClaim, judged: Judged) -> None:
     with db.write() as session:
-        job = _fenced(session, claim)
+        job = held_job(session, claim)
         judgement = judged.judgement
         job.judgement = asdict(judgement)
         job.verdict = judgement.verdict
         job.visible_passed = judgement.visible_passed
         job.visible_total = judgement.visible_total
-        _close(job)
+        finish(job)
         judged.keep(session)
 
 
 def _put_off(db: Database, claim: JobClaim, reason: str, *, lasting: bool) -> None:
+    if claim.purpose is JobPurpose.SCORE:
+        put_off_score(db, claim, reason, lasting=lasting)
+        return
     with db.write() as session:
-        job = _fenced(session, claim)
-        job.failures += 1
-        if lasting or job.failures == MAX_TRIES:
-            job.error = reason if lasting else f"after {MAX_TRIES} tries: {reason}"
-            _close(job)
-        else:
-            job.due_at = datetime.now(UTC) + timedelta(seconds=backoff(job.failures, None))
-            job.lease_expires_at = None
-            job.waiting_for = reason
-
-
-def _close(job: JudgingJob) -> None:
-    job.due_at = job.lease_expires_at = job.waiting_for = None
-    job.finished_at = datetime.now(UTC)
-
-
-def _fenced(session: Session, claim: JobClaim) -> JudgingJob:
-    job = session.scalar(_HELD, {"job": claim.job_id, "lease": claim.lease_number})
-    if job is None:
-        raise _lost(claim)
-    return job
-
-
-def _lost(claim: JobClaim) -> LeaseLost:
-    return LeaseLost(f"lease {claim.lease_number} of judging job {claim.job_id} is no longer held")
+        put_off(session, claim, reason, lasting=lasting)

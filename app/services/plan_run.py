@@ -47,7 +47,7 @@ class Basis(StrEnum):
     """What an estimate rests on."""
 
     EARLIER_RUNS = "earlier_runs"
-    """This endpoint's completed runs on the set, with the same start, conversation and stopping rule."""
+    """This endpoint's completed runs on the set, with the same start, prompts, conversation and stopping rule."""
     PROMPTS = "prompts"
     """The length of the prompts and of the references, and the most tokens an answer may have."""
     LOCAL = "local"
@@ -104,7 +104,7 @@ def plan_run(session: Session, request: RunRequest, shown: str | None = None) ->
     problem_set, endpoint = named_rows(session, request)
     check_model(request, endpoint)
     chosen = chosen_problems(session, problem_set, request)
-    starts = starting_points(problem_set, chosen, request.protocol)
+    starts = starting_points(problem_set, chosen, request)
     labels = tuple(trajectory_label(problem.key, None if buggy is None else buggy.key) for problem, buggy in starts)
     if shown is not None and shown not in labels:
         raise InputError(f"shown problem: {shown} is not among those chosen")
@@ -207,6 +207,7 @@ def _alike(earlier: Protocol, planned: Protocol) -> bool:
         and earlier.history is planned.history
         and earlier.stop_on is planned.stop_on
         and earlier.fresh_start == planned.fresh_start
+        and earlier.prompts is planned.prompts
     )
 
 

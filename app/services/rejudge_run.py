@@ -27,12 +27,13 @@ from app.db.models import (
     Trajectory,
     Transcript,
 )
-from app.db.queries.rejudging import planned_endings, rejudgings_of
+from app.db.queries.rejudging import VISIBLE_COLUMNS, planned_endings, rejudgings_of, stops_on_recorded
 from app.db.session import Database
 from app.domain.errors import ConflictError, NotFoundError
 from app.domain.verdicts import Judgement
 from app.judge.judge import JUDGE_VERSION
 from app.services.judge_program import restore
+from app.services.score_jobs import drop_scores, queue_scores
 from app.services.steps.run import JUDGEMENT_COLUMNS, JUDGEMENT_TEXTS
 
 _AT_A_TIME = 200
@@ -96,7 +97,8 @@ def apply_rejudging(db: Database, run_id: int, rejudging_id: int) -> None:
         if row.judge_version != JUDGE_VERSION:
             raise ConflictError(f"re-judging {rejudging_id} is by judge {row.judge_version}; judge the run again")
         plans = planned_endings(session, run, rejudging_id)
-        _replace_verdicts(session, row)
+        _replace_verdicts(session, row, keeps_shown=stops_on_recorded(run.imported_from, run.protocol))
+        _score_anew(session, row)
         row.replaced = [
             {"trajectory_id": plan.trajectory_id, **asdict(plan.before)} for plan in plans if plan.before != plan.after
         ]
@@ -122,7 +124,7 @@ def discard_rejudging(db: Database, run_id: int, rejudging_id: int) -> None:
         _close(session, _open(session, run_id, rejudging_id), RejudgingStatus.DISCARDED)
 
 
-def _replace_verdicts(session: Session, row: Rejudging) -> None:
+def _replace_verdicts(session: Session, row: Rejudging, *, keeps_shown: bool) -> None:
     last = 0
     while True:
         found = session.execute(
@@ -148,8 +150,10 @@ def _replace_verdicts(session: Session, row: Rejudging) -> None:
             superseded = _superseded(row, attempt, transcript, judgement)
             session.add(superseded)
             written += [job, attempt, transcript, superseded]
+            kept = VISIBLE_COLUMNS if keeps_shown and attempt.visible_total is not None else ()
             for name in JUDGEMENT_COLUMNS:
-                setattr(attempt, name, getattr(judgement, name))
+                if name not in kept:
+                    setattr(attempt, name, getattr(judgement, name))
             attempt.judged_at = job.finished_at
             # The feedback stays: it is what the model was told.
             for name in JUDGEMENT_TEXTS:
@@ -158,6 +162,14 @@ def _replace_verdicts(session: Session, row: Rejudging) -> None:
         session.flush()
         for one in written:
             session.expunge(one)
+
+
+def _score_anew(session: Session, row: Rejudging) -> None:
+    """Scores rest on the verdicts that were replaced, and on others by the same rules."""
+    jobs = select(JudgingJob.attempt_id).where(JudgingJob.rejudging_id == row.id)
+    attempts = [attempt_id for attempt_id in session.scalars(jobs) if attempt_id is not None]
+    drop_scores(session.connection(), row.run_id, attempts)
+    queue_scores(session.connection(), row.run_id, Attempt.id.in_(jobs))
 
 
 def _superseded(row: Rejudging, attempt: Attempt, transcript: Transcript, by: Judgement) -> SupersededJudgement:

@@ -17,6 +17,7 @@ from app.domain.attempts import AttemptRecord
 from app.domain.protocol.decide import Ask, Decision, Outcome, Stop, decide
 from app.domain.protocol.policy import Protocol
 from app.domain.work import Step
+from app.services.score_jobs import share_scores
 from app.services.steps.situation import RECORD_COLUMNS, attempt_record
 from app.services.steps.transitions import due_now, end, set_trajectory
 
@@ -100,6 +101,7 @@ def _share(connection: Connection, arm: Row[*tuple[Any, ...]], count: int, decis
             .where(own.trajectory_id == arm.id),
         )
     )
+    share_scores(connection, arm.run_id, arm.id)
     tokens, unknown, cost = connection.execute(
         select(
             func.coalesce(func.sum(Attempt.prompt_tokens + Attempt.completion_tokens), 0),

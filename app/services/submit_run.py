@@ -1,9 +1,11 @@
 """Starting a run."""
 
 import math
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from hashlib import sha256
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session, joinedload
@@ -22,7 +24,7 @@ from app.db.models import (
 from app.db.session import Database
 from app.domain.errors import InputError, NotFoundError
 from app.domain.protocol.grid import NO_GRID, SamplingGrid
-from app.domain.protocol.policy import Prompts, Protocol, Start
+from app.domain.protocol.policy import Protocol, Start
 from app.domain.protocol.prompts import PROMPTS_VERSION
 from app.domain.protocol.restart import NO_FRESH_START
 from app.domain.work import Step
@@ -39,7 +41,9 @@ class RunRequest:
     """What a person asks for. Budgets None are unlimited.
 
     `problems` are keys of the set, None for all of it; `difficulties` narrows them to those of a difficulty, and
-    `first` to so many of what is left, in the set's order.
+    `first` to so many of what is left, in the set's order. Of a run that starts from buggy programs, `items` names
+    those wanted, as PROBLEM/KEY, or KEY alone where one problem has it; `items_per_k` draws so many for each number of
+    bugs.
 
     `dry_run`: one problem of them with one attempt, to see that all of it works.
     """
@@ -50,6 +54,8 @@ class RunRequest:
     problems: Sequence[str] | None = None
     difficulties: Sequence[str] | None = None
     first: int | None = None
+    items: Sequence[str] | None = None
+    items_per_k: int | None = None
     budget_tokens: int | None = None
     budget_cost: float | None = None
     max_in_flight: int = DEFAULT_IN_FLIGHT
@@ -79,11 +85,12 @@ def submit_run(db: Database, request: RunRequest) -> int:
         problem_set, endpoint = named_rows(session, request)
         check_model(request, endpoint)
         chosen = chosen_problems(session, problem_set, request)
-        starts = starting_points(problem_set, chosen, request.protocol)
+        starts = starting_points(problem_set, chosen, request)
         if request.dry_run:
             starts = starts[:1]
             chosen = [starts[0][0]]
         narrowed = request.dry_run or any((request.problems, request.difficulties, request.first))
+        by_item = not request.dry_run and (request.items is not None or request.items_per_k is not None)
         now = datetime.now(UTC)
         first, *cells = request.cells
         run = Run(
@@ -93,6 +100,8 @@ def submit_run(db: Database, request: RunRequest) -> int:
             prompts_version=PROMPTS_VERSION,
             judge_version=JUDGE_VERSION,
             subset=[row.key for row in chosen] if narrowed else None,
+            items=[item_name(*start) for start in starts] if by_item else None,
+            items_per_k=request.items_per_k if by_item else None,
             status=RunStatus.RUNNING,
             created_at=now,
             active_since=now,
@@ -147,6 +156,8 @@ def check_model(request: RunRequest, endpoint: ModelEndpoint) -> None:
         raise InputError("arm: start either arms or a grid; arms of a cell are started on its own page")
     if request.budget_cost is not None and (endpoint.price_input is None or endpoint.price_output is None):
         raise InputError(f"budget: the price of {endpoint.name} is unknown, so a budget in money cannot be kept")
+    if endpoint.kind == EndpointKind.RECORDED:
+        raise InputError(f"model: {endpoint.name} holds recorded runs and cannot be asked")
     if endpoint.kind != EndpointKind.REPAIR_SEARCH:
         return
     if request.protocol.start is not Start.DEBUG:
@@ -157,8 +168,8 @@ def check_model(request: RunRequest, endpoint: ModelEndpoint) -> None:
         raise InputError("fresh start: repair-search has no conversation to clear; choose none")
     if request.protocol.system_prompt is not None:
         raise InputError("system prompt: repair-search reads none; leave it empty")
-    if request.protocol.prompts is not Prompts.HALFLIFE or request.protocol.hint:
-        raise InputError("prompts: repair-search reads none; choose Halflife's, without the hint")
+    if request.protocol.hint:
+        raise InputError("hint: repair-search reads no prompts; leave it out")
     if any((cell.temperature, cell.top_p) != (None, None) for cell in request.cells):
         raise InputError("temperature: repair-search does not sample; leave temperature and top-p empty")
 
@@ -189,22 +200,68 @@ def chosen_problems(session: Session, problem_set: ProblemSetRow, request: RunRe
     return chosen
 
 
-def starting_points(
-    problem_set: ProblemSetRow, problems: Sequence[ProblemRow], protocol: Protocol
-) -> list[tuple[ProblemRow, BuggyProgramRow | None]]:
-    """Where the trajectories of a run begin: at each problem, or at each of its buggy programs.
+_Start = tuple[ProblemRow, BuggyProgramRow | None]
 
-    Raises InputError where there is none.
+
+def starting_points(problem_set: ProblemSetRow, problems: Sequence[ProblemRow], request: RunRequest) -> list[_Start]:
+    """Where the trajectories of a run begin: at each problem, or at each of its buggy programs that is wanted.
+
+    Raises InputError where there is none, or where one is named that is not there.
     """
-    starts: list[tuple[ProblemRow, BuggyProgramRow | None]]
+    protocol = request.protocol
+    starts: list[_Start]
     if protocol.start is Start.GENERATE:
+        if request.items is not None or request.items_per_k is not None:
+            raise InputError("items: they are buggy programs; choose the protocol that starts from one")
         starts = [(problem, None) for problem in problems]
     else:
         starts = [(problem, buggy) for problem in problems for buggy in problem.buggy_programs]
     if not starts:
         what = "no problem" if protocol.start is Start.GENERATE else "no buggy program to start from"
         raise InputError(f"problem set: what is chosen of {problem_set.name} holds {what}")
+    if request.items is not None:
+        starts = _named(starts, request.items, problem_set.name)
+    if request.items_per_k is not None:
+        starts = _drawn(starts, request.items_per_k, protocol.seed)
     return starts
+
+
+def item_name(problem: ProblemRow, buggy: BuggyProgramRow | None) -> str:
+    """What an item is called in requests and commands: PROBLEM/KEY."""
+    return problem.key if buggy is None else f"{problem.key}/{buggy.key}"
+
+
+def _named(starts: Sequence[_Start], names: Sequence[str], set_name: str) -> list[_Start]:
+    if not names:
+        raise InputError("items: choose at least one")
+    keys = Counter(buggy.key for _, buggy in starts if buggy is not None)
+    wanted, found = set(names), list[_Start]()
+    for start in starts:
+        key = "" if start[1] is None else start[1].key
+        called = {item_name(*start), key} & wanted
+        if key in called and keys[key] > 1:
+            raise InputError(
+                f"items: {keys[key]} problems of {set_name} have a {key}; say which, as {item_name(*start)}"
+            )
+        if called:
+            found.append(start)
+            wanted -= called
+    if wanted:
+        raise InputError(f"items: what is chosen of {set_name} has no {', '.join(sorted(wanted))}")
+    return found
+
+
+def _drawn(starts: Sequence[_Start], count: int, seed: int) -> list[_Start]:
+    """So many of each number of bugs, all where there are fewer, in the set's order: equal seeds draw equal ones."""
+    if count < 1:
+        raise InputError("items for each number of bugs: must be at least 1")
+    by_k: dict[int, list[tuple[bytes, int]]] = defaultdict(list)
+    for position, start in enumerate(starts):
+        if start[1] is not None:
+            lot = sha256(f"{seed}\0{item_name(*start)}".encode()).digest()
+            by_k[start[1].bug_count].append((lot, position))
+    drawn = sorted(position for lots in by_k.values() for _, position in sorted(lots)[:count])
+    return [starts[position] for position in drawn]
 
 
 def _check_budget(request: RunRequest) -> None:

@@ -3,7 +3,6 @@
 A file that fails leaves nothing behind but the reason; the file itself is forgotten once its import is finished.
 """
 
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -11,31 +10,38 @@ from datetime import UTC, datetime
 from sqlalchemy import select
 from sqlalchemy.orm import Session, undefer
 
-from app.datasets.registry import FORMATS, read_problem_set
+from app.datasets.registry import KNOWN, TESTED_APART, read_problem_set
 from app.db.models import ProblemImport
 from app.db.session import Database
 from app.domain.errors import ConflictError, InputError, LeaseLost, NotFoundError, SandboxError
 from app.domain.ports import Sandbox
-from app.services.chores import ChoreClaim, held_chore
+from app.services.chores import ChoreClaim, ChoreProgress, fail_chore, held_chore
 from app.services.import_problem_set import ImportReport, import_problem_set, storable
 
 MAX_UPLOAD_BYTES = 64 * 1024 * 1024
 """As sent. The published sets have 0.1 to 30 MB compressed; `datasets.payload` bounds what they decompress to."""
-_PROGRESS_SECONDS = 0.5
 
 
-def submit_import(db: Database, upload: bytes, *, file_name: str, name: str, format: str, licence: str) -> int:
+def submit_import(
+    db: Database, upload: bytes, *, file_name: str, name: str, format: str, licence: str, tests: bytes = b""
+) -> int:
     """Queue a file, and return the import's id. The caller wakes the workers afterwards.
 
-    An empty `name` is taken from the file's, an empty `licence` from what the file says.
+    An empty `name` is taken from the file's, an empty `licence` from what the file says. `tests` is the file of tests
+    of a format that has them apart, and empty for others.
     Raises InputError naming the field.
     """
-    if format not in FORMATS:
-        raise InputError(f"format: choose one of {', '.join(sorted(FORMATS))}")
+    if format not in KNOWN:
+        raise InputError(f"format: choose one of {', '.join(KNOWN)}")
     if not upload:
         raise InputError("file: choose a file that is not empty")
-    if len(upload) > MAX_UPLOAD_BYTES:
-        raise InputError(f"file: it is larger than the {MAX_UPLOAD_BYTES // 2**20} MB that can be uploaded")
+    if format in TESTED_APART and not tests:
+        raise InputError(f"tests: files in the format {format} hold none; choose the file that has them")
+    if tests and format not in TESTED_APART:
+        raise InputError(f"tests: files in the format {format} hold their tests themselves; leave this empty")
+    for field, content in (("file", upload), ("tests", tests)):
+        if len(content) > MAX_UPLOAD_BYTES:
+            raise InputError(f"{field}: it is larger than the {MAX_UPLOAD_BYTES // 2**20} MB that can be uploaded")
     name = name.strip() or file_name.split(".")[0].strip().lower()
     for field, text in (("name", name), ("licence", licence)):
         if not storable(text) or not text.isprintable():
@@ -49,6 +55,7 @@ def submit_import(db: Database, upload: bytes, *, file_name: str, name: str, for
         licence=licence.strip() or None,
         file_name="".join(c for c in file_name if c.isprintable())[:200],
         upload=upload,
+        tests=tests or None,
         created_at=now,
         due_at=now,
     )
@@ -82,13 +89,19 @@ def perform_import(
     """
     with db.read() as session:
         row = session.scalars(
-            select(ProblemImport).where(ProblemImport.id == claim.id).options(undefer(ProblemImport.upload))
+            select(ProblemImport)
+            .where(ProblemImport.id == claim.id)
+            .options(undefer(ProblemImport.upload), undefer(ProblemImport.tests))
         ).one()
     if row.upload is None:
         raise LeaseLost(f"import {claim.id} was cancelled")
-    progress = _Progress(db, claim, stopping)
+
+    def note(chore: ProblemImport, tried: int, total: int) -> None:
+        chore.tried, chore.total = tried, total
+
+    progress = ChoreProgress(db, ProblemImport, claim, stopping, note)
     try:
-        problem_set = read_problem_set(row.upload, format=row.format, name=row.name)
+        problem_set = read_problem_set(row.upload, format=row.format, name=row.name, tests=row.tests)
         if row.licence is not None:
             problem_set = replace(problem_set, licence=row.licence)
         progress(0, len(problem_set.problems))
@@ -96,31 +109,9 @@ def perform_import(
             db, sandbox, problem_set, slots=slots, progress=progress, stored=lambda *found: _finish(claim, *found)
         )
     except SandboxError as failure:
-        _fail(db, claim, f"the sandbox failed, which says nothing about the file: {failure}")
+        fail_chore(db, ProblemImport, claim, f"the sandbox failed, which says nothing about the file: {failure}")
     except InputError as refusal:
-        _fail(db, claim, str(refusal))
-
-
-class _Progress:
-    """Notes how many problems are tried, now and then, and ends an import that was cancelled."""
-
-    def __init__(self, db: Database, claim: ChoreClaim, stopping: Callable[[], bool]) -> None:
-        self._db = db
-        self._claim = claim
-        self._stopping = stopping
-        self._noted_at = -_PROGRESS_SECONDS
-
-    def __call__(self, tried: int, total: int) -> None:
-        if self._stopping():
-            with self._db.write() as session:
-                held_chore(session, ProblemImport, self._claim).lease_expires_at = None
-            raise LeaseLost(f"import {self._claim.id} is left to another worker")
-        if tried < total and time.monotonic() - self._noted_at < _PROGRESS_SECONDS:
-            return
-        self._noted_at = time.monotonic()
-        with self._db.write() as session:
-            row = held_chore(session, ProblemImport, self._claim)
-            row.tried, row.total = tried, total
+        fail_chore(db, ProblemImport, claim, str(refusal))
 
 
 def _finish(claim: ChoreClaim, session: Session, report: ImportReport) -> None:
@@ -136,9 +127,3 @@ def _finish(claim: ChoreClaim, session: Session, report: ImportReport) -> None:
         "weak": len(report.weak),
     }
     row.finish(None)
-
-
-def _fail(db: Database, claim: ChoreClaim, reason: str) -> None:
-    with db.write() as session:
-        # A file can hold what no database takes as text, and a message may quote it.
-        held_chore(session, ProblemImport, claim).finish(reason.encode("utf-8", "replace").decode().replace("\0", "�"))

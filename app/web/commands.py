@@ -7,9 +7,21 @@ from app.domain.protocol.policy import Prompts
 from app.domain.protocol.restart import NO_FRESH_START
 
 
+def import_command(head: RunHead) -> str:
+    """`halflife recordings import …`, with a file to be filled in."""
+    run, problem_set = head.run, head.problem_set
+    words = ["halflife", "recordings", "import", "FILE", "--format", str(run.imported_from)]
+    words += ["--problems", f"{problem_set.name}@{problem_set.version}", "--model", head.endpoint.name]
+    if run.imported_from != "halflife":
+        words += ["--attempts", str(run.protocol.attempts)]
+    return shlex.join(words)
+
+
 def create_command(head: RunHead) -> str:
-    """`halflife runs create …` with every option that decides what the run does."""
+    """`halflife runs create …` with every option that decides what the run does; of an imported run, how it came in."""
     run, policy = head.run, head.run.protocol
+    if run.imported_from is not None:
+        return import_command(head)
     words = ["halflife", "runs", "create"]
     words += ["--problems", f"{head.problem_set.name}@{head.problem_set.version}", "--model", head.endpoint.name]
     words += ["--start", policy.start, "--attempts", str(policy.attempts), "--disclosure", policy.disclosure]
@@ -33,6 +45,11 @@ def create_command(head: RunHead) -> str:
     words += ["--in-flight", str(run.max_in_flight)]
     for key in run.subset or ():
         words += ["--problem", key]
+    if run.items_per_k is not None:
+        words += ["--items-per-k", str(run.items_per_k)]
+    else:
+        for item in run.items or ():
+            words += ["--item", item]
     if run.budget_tokens is not None:
         words += ["--budget-tokens", str(run.budget_tokens)]
     if run.budget_cost is not None:

@@ -3,7 +3,7 @@
 import hashlib
 from typing import Any
 
-from app.domain.comparability import Conditions
+from app.domain.comparability import UNKNOWN, Conditions
 from app.domain.protocol.policy import Start
 from app.domain.protocol.prompts import WHOSE
 from app.web import wording
@@ -12,6 +12,7 @@ from app.web.text import shortened
 _LABELS = {
     "problem_set_hash": "problem set",
     "problems": "problems",
+    "items": "buggy programs",
     "judge_version": "judge",
     "start": "attempt 0",
     "attempts": "attempts",
@@ -47,6 +48,8 @@ def label(condition: str) -> str:
 
 def in_words(condition: str, value: Any) -> str:
     """A condition's value; different values may read alike where they are long."""
+    if value == UNKNOWN:
+        return "unknown"
     match condition:
         case "problem_set_hash":
             return str(value)[:12]
@@ -55,6 +58,12 @@ def in_words(condition: str, value: Any) -> str:
                 "the whole set"
                 if value is None
                 else f"{wording.count(len(value), 'problem')}: {shortened(', '.join(value), LONGEST)}"
+            )
+        case "items":
+            return (
+                "all of them"
+                if value is None
+                else f"{wording.count(len(value), 'buggy program')}: {shortened(', '.join(value), LONGEST)}"
             )
         case "judge_version" | "prompts_version":
             return f"version {value}"

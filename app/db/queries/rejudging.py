@@ -7,7 +7,7 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any
 
-from sqlalchemy import case, func, select
+from sqlalchemy import ColumnElement, case, func, or_, select
 from sqlalchemy.orm import Session
 
 from app.db.models import (
@@ -26,7 +26,7 @@ from app.db.queries.decay_counts import DecayCounts, TrajectoryGroup, count_grou
 from app.db.queries.labels import trajectory_label
 from app.domain.attempts import AttemptRecord
 from app.domain.errors import NotFoundError
-from app.domain.protocol.policy import Protocol
+from app.domain.protocol.policy import Protocol, StopOn
 from app.domain.protocol.replay import replay
 from app.domain.verdicts import Verdict
 
@@ -39,6 +39,8 @@ CENSORED = frozenset(
     }
 )
 """Outcomes that stay what they are where the new verdicts end the trajectory nowhere else."""
+
+VISIBLE_COLUMNS = ("visible_passed", "visible_total")
 
 TAKEN_BACK = "a re-judging took back the verdict that it ended on"
 
@@ -163,6 +165,14 @@ def rejudging_view(session: Session, run_id: int, rejudging_id: int) -> Rejudgin
     )
 
 
+def stops_on_recorded(imported_from: str | None, policy: Protocol) -> bool:
+    """Whether visible cases stay as they were recorded, whoever judges again.
+
+    The trajectories of such a run stopped on the tests that its model was shown, which need not be those of our set.
+    """
+    return imported_from is not None and policy.stop_on is StopOn.VISIBLE
+
+
 def rejudgings_of(session: Session, run_id: int) -> list[Rejudging]:
     """The re-judgings of a run that are open or were applied, newest first."""
     query = select(Rejudging).where(Rejudging.run_id == run_id, Rejudging.status != RejudgingStatus.DISCARDED)
@@ -171,6 +181,9 @@ def rejudgings_of(session: Session, run_id: int) -> list[Rejudging]:
 
 def planned_endings(session: Session, run: Run, rejudging_id: int) -> list[Plan]:
     """Every trajectory of a run with a judged attempt, by its stored verdicts and by those of a re-judging."""
+    as_stored: ColumnElement[bool] = JudgingJob.id.is_(None)
+    if stops_on_recorded(run.imported_from, run.protocol):
+        as_stored = or_(as_stored, Attempt.visible_total.is_not(None))
     rows = session.execute(
         select(
             Trajectory.id,
@@ -181,8 +194,8 @@ def planned_endings(session: Session, run: Run, rejudging_id: int) -> list[Plan]
             Attempt.attempt_index,
             Attempt.segment,
             func.coalesce(JudgingJob.verdict, Attempt.verdict).label("verdict"),
-            case((JudgingJob.id.is_(None), Attempt.visible_passed), else_=JudgingJob.visible_passed).label("passed"),
-            case((JudgingJob.id.is_(None), Attempt.visible_total), else_=JudgingJob.visible_total).label("total"),
+            case((as_stored, Attempt.visible_passed), else_=JudgingJob.visible_passed).label("passed"),
+            case((as_stored, Attempt.visible_total), else_=JudgingJob.visible_total).label("total"),
         )
         .join(Attempt, Attempt.trajectory_id == Trajectory.id)
         .outerjoin(JudgingJob, (JudgingJob.attempt_id == Attempt.id) & (JudgingJob.rejudging_id == rejudging_id))

@@ -14,6 +14,7 @@ from app.domain.metrics.intervals import (
     resampled,
     wilson,
 )
+from app.domain.metrics.repairs import Repairs
 from app.domain.verdicts import Verdict
 
 Ints = npt.NDArray[np.int64]
@@ -57,6 +58,8 @@ class Outcomes:
         The program equals an earlier one of its trajectory.
     tokens, cost
         NaN where unknown.
+    repairs
+        Scores of each item's last attempt that counts, where it has one; None of a run that repairs no known bugs.
     """
 
     attempts: int
@@ -75,6 +78,7 @@ class Outcomes:
     repeats: Bools
     tokens: Floats
     cost: Floats
+    repairs: Repairs | None = None
 
     @property
     def units(self) -> int:

@@ -9,6 +9,9 @@ from app.domain.edits.essential import Oracle, essential_size
 from app.domain.edits.matching import Match, Rule, Rules, match_blocks, revision
 from app.domain.programs import Program
 
+SCORE_VERSION = 1
+"""Raised with every change of the rules of scores: those of another version are not comparable."""
+
 
 @dataclass(frozen=True, slots=True)
 class BlockScore:

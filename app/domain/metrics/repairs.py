@@ -3,9 +3,12 @@
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
-from app.domain.metrics.intervals import RESAMPLES, Estimate, Floats, Resamples
-from app.domain.metrics.outcomes import Bools, Ints, ratio
+from app.domain.metrics.intervals import RESAMPLES, Estimate, EstimateStatus, Floats, Resamples, resampled
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,19 +69,22 @@ def repair_figures(repairs: Repairs, *, seed: int = 0, size: int = RESAMPLES) ->
     >>> found.precision.estimate, found.unit_pass.estimate, found.tasks
     (0.75, 0.5, 2)
     """
-    names, unit = np.unique(repairs.task, return_inverse=True)
-    resamples = Resamples(len(names), seed, size)
-
-    def mean(values: Floats | Bools) -> Estimate:
-        rows = np.zeros((len(names), 2))
-        np.add.at(rows, unit, np.column_stack([values.astype(np.float64), np.ones(len(unit))]))
-        return ratio(rows, resamples)
-
     return RepairFigures(
-        items=len(unit),
-        tasks=len(names),
-        precision=mean(repairs.precision),
-        recall=mean(repairs.recall),
-        f1=mean(repairs.f1),
-        unit_pass=mean(repairs.unit_pass),
+        items=len(repairs.task),
+        tasks=len(np.unique(repairs.task)),
+        precision=macro_average(repairs, repairs.precision, seed=seed, size=size),
+        recall=macro_average(repairs, repairs.recall, seed=seed, size=size),
+        f1=macro_average(repairs, repairs.f1, seed=seed, size=size),
+        unit_pass=macro_average(repairs, repairs.unit_pass, seed=seed, size=size),
     )
+
+
+def macro_average(repairs: Repairs, values: Floats | Bools, *, seed: int = 0, size: int = RESAMPLES) -> Estimate:
+    """One of the averages: of `values`, one an item, within [0, 1]."""
+    names, unit = np.unique(repairs.task, return_inverse=True)
+    if not len(names):
+        return Estimate(None, None, None, 0, EstimateStatus.UNDEFINED)
+    rows = np.zeros((len(names), 2))
+    np.add.at(rows, unit, np.column_stack([values.astype(np.float64), np.ones(len(unit))]))
+    drawn = Resamples(len(names), seed, size)
+    return resampled(rows, lambda totals: totals[..., 0] / totals[..., 1], drawn, limits=(0.0, 1.0))

@@ -52,6 +52,10 @@ class Prompts(StrEnum):
     """Ours, see `app.domain.protocol.prompts`."""
     FEEDBACK_LOOPS = "feedback_loops"
     """As the paper on iterative feedback loops words them, see `app.domain.protocol.feedback_loops`."""
+    MINIMAL = "minimal"
+    """For repairs: to fix only what is wrong, see `app.domain.protocol.precise_debugging`."""
+    FREEFORM = "freeform"
+    """For repairs: to debug, without constraints."""
 
 
 class History(StrEnum):
@@ -59,6 +63,8 @@ class History(StrEnum):
 
     FULL = "full"
     LAST = "last"
+    APPENDED = "appended"
+    """No conversation: each request is the task anew, with the failed replies since the last fresh start appended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +126,8 @@ def check_prompts(prompts: Prompts, start: Start) -> None:
     """Refuse prompts that have no words for what attempt 0 is. Raises InputError."""
     if prompts is Prompts.FEEDBACK_LOOPS and start is Start.DEBUG:
         raise InputError("prompts: those of the paper on feedback loops ask for a first answer, not for a repair")
+    if prompts in (Prompts.MINIMAL, Prompts.FREEFORM) and start is not Start.DEBUG:
+        raise InputError(f"prompts: the {prompts} one asks for a repair, not for a first answer")
 
 
 def check_sampling(temperature: float | None, top_p: float | None) -> None:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from app.domain.protocol.policy import Disclosure, Prompts, Protocol, Start
+from app.domain.protocol.policy import Disclosure, History, Prompts, Protocol, Start
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,6 +13,27 @@ class Preset:
     title: str
     about: str
     protocol: Protocol
+
+
+def _precise(prompts: Prompts) -> dict[str, Preset]:
+    """The modes of the Precise Debugging Benchmark under one of its prompts."""
+    asked = f"the {prompts} prompt of the Precise Debugging Benchmark"
+
+    def preset(mode: str, about: str, attempts: int, disclosure: Disclosure) -> Preset:
+        protocol = Protocol(
+            start=Start.DEBUG, attempts=attempts, disclosure=disclosure, history=History.APPENDED, prompts=prompts
+        )
+        return Preset(f"Precise debugging, {mode}, {prompts}", f"{about}; {asked}", protocol)
+
+    return {
+        f"precise_single_{prompts}": preset("single", "1 repair, no tests shown", 1, Disclosure.VERDICT),
+        f"precise_iterative_{prompts}": preset(
+            "iterative", "up to 3 rounds, each from the buggy program with the failed repairs", 3, Disclosure.VERDICT
+        ),
+        f"precise_agentic_{prompts}": preset(
+            "agentic", "as iterative, with the tests and what came of executing them", 3, Disclosure.ALL
+        ),
+    }
 
 
 PRESETS = {
@@ -36,4 +57,6 @@ PRESETS = {
         "6 attempts, the first of which repairs a buggy program of the set",
         Protocol(start=Start.DEBUG, attempts=6),
     ),
+    **_precise(Prompts.MINIMAL),
+    **_precise(Prompts.FREEFORM),
 }

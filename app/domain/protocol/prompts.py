@@ -7,7 +7,7 @@ from hashlib import sha256
 from app.domain.ports import Message
 from app.domain.problems import CaseTests, Problem, StdinTests
 from app.domain.programs import Program
-from app.domain.protocol import feedback_loops
+from app.domain.protocol import feedback_loops, precise_debugging
 from app.domain.protocol.policy import Disclosure, History, Prompts, Protocol, Start
 
 PROMPTS_VERSION = 1
@@ -22,7 +22,14 @@ SYSTEM_SCRIPT = (
 )
 HINT = "Optimize the time complexity of your algorithm."
 """The published hint: the last line of the first message where a run asks for it."""
-WHOSE = {Prompts.HALFLIFE: "Halflife's", Prompts.FEEDBACK_LOOPS: "of the paper on feedback loops"}
+WHOSE = {
+    Prompts.HALFLIFE: "Halflife's",
+    Prompts.FEEDBACK_LOOPS: "of the paper on feedback loops",
+    Prompts.MINIMAL: "minimal, as the paper on precise debugging",
+    Prompts.FREEFORM: "freeform, as the paper on precise debugging",
+}
+_WITHOUT_SYSTEM = (Prompts.FEEDBACK_LOOPS, Prompts.MINIMAL, Prompts.FREEFORM)
+"""Published as one message."""
 
 
 def prompts_name(version: int, policy: Protocol) -> str:
@@ -45,7 +52,7 @@ def prompts_name(version: int, policy: Protocol) -> str:
 
 def system_prompt(problem: Problem, policy: Protocol) -> str | None:
     """The run's own, or the one that says what kind of program the problem asks for; None where there is none."""
-    if policy.system_prompt is not None or policy.prompts is Prompts.FEEDBACK_LOOPS:
+    if policy.system_prompt is not None or policy.prompts in _WITHOUT_SYSTEM:
         return policy.system_prompt
     return SYSTEM_SCRIPT if isinstance(problem.tests, StdinTests) else SYSTEM
 
@@ -63,28 +70,29 @@ def task_prompt(problem: Problem, policy: Protocol, start: Program | None) -> st
 
     Raises ValueError where the protocol starts from a buggy program and none is given.
     """
-    text = (
-        feedback_loops.task(problem, policy.disclosure)
-        if policy.prompts is Prompts.FEEDBACK_LOOPS
-        else _task(problem, policy, start)
-    )
+    if policy.start is Start.DEBUG and start is None:
+        raise ValueError(f"{problem.key}: the protocol starts from a buggy program and none is given")
+    if policy.prompts is Prompts.FEEDBACK_LOOPS:
+        text = feedback_loops.task(problem, policy.disclosure)
+    elif start is not None and policy.prompts is not Prompts.HALFLIFE:
+        text = precise_debugging.task(problem, policy.prompts, policy.disclosure, start)
+    else:
+        text = _task(problem, start)
     return f"{text}\n{HINT}" if policy.hint else text
 
 
-def _task(problem: Problem, policy: Protocol, start: Program | None) -> str:
+def _task(problem: Problem, start: Program | None) -> str:
     parts = []
     if problem.statement:
         parts.append(problem.statement.strip())
     script = isinstance(problem.tests, StdinTests)
     signature = f"\n\n```python\n{problem.signature.rstrip()}\n```"
-    if policy.start is Start.GENERATE:
+    if start is None:
         if not script:
             parts.append(f"Complete this function:{signature}")
         elif problem.signature:
             parts.append(f"Begin with this code:{signature}")
     else:
-        if start is None:
-            raise ValueError(f"{problem.key}: the protocol starts from a buggy program and none is given")
         if not script:
             parts.append(f"The function's specification:{signature}")
         parts.append(
@@ -104,14 +112,24 @@ def conversation(
     exchanges
         Replies and feedback since the last fresh start, oldest first. With history `last` only the newest is sent.
     """
-    kept = exchanges if policy.history is History.FULL else exchanges[-1:]
+    kept = exchanges[-1:] if policy.history is History.LAST else exchanges
     system = system_prompt(problem, policy)
     messages = [] if system is None else [Message("system", system)]
-    messages.append(Message("user", task_prompt(problem, policy, start)))
+    task = task_prompt(problem, policy, start)
+    if policy.history is History.APPENDED:
+        return (*messages, Message("user", _with_failed(task, kept, start) if kept else task))
+    messages.append(Message("user", task))
     for exchange in kept:
         messages.append(Message("assistant", exchange.reply))
         messages.append(Message("user", exchange.feedback))
     return tuple(messages)
+
+
+def _with_failed(task: str, exchanges: Sequence[Exchange], start: Program | None) -> str:
+    parts = [task, "Earlier answers, none of which is right:"]
+    for number, exchange in enumerate(exchanges, start=1):
+        parts += [f"Answer {number}:", exchange.reply.strip(), f"What became of it: {exchange.feedback}"]
+    return "\n\n".join([*parts, "Answer the task above anew." if start is None else precise_debugging.AGAIN])
 
 
 def request_seed(seed: int, problem_key: str, sample: int, attempt: int) -> int:

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import count
 
@@ -22,11 +23,15 @@ from app.db.session import Database, persistently
 from app.domain.attempts import AttemptRecord
 from app.domain.errors import ModelRejected, ModelUnavailable
 from app.domain.ports import Message, Model, ModelReply
+from app.domain.programs import Program
 from app.domain.protocol.decide import Ask, decide
+from app.domain.protocol.edit_replies import Form, Obstacle, read_repair
 from app.domain.protocol.extraction import extract
-from app.domain.protocol.feedback import NO_CODE_FEEDBACK
+from app.domain.protocol.feedback import NO_CODE_FEEDBACK, not_applied
 from app.domain.verdicts import Verdict
+from app.domain.work import WorkerKind
 from app.services.claim import Claim, Held, fenced
+from app.services.score_jobs import queue_score
 from app.services.spending import FREE, BudgetExceeded, Prices, WorstCase, reserve, settle_failure, settle_reply
 from app.services.steps.situation import PastAttempt, Situation, build_request, read_situation
 from app.services.steps.transitions import MAX_TRIES, Wakes, backoff, end, pause, proceed, put_off
@@ -135,7 +140,7 @@ def _commit_reply(
     reply: ModelReply,
     prices: Prices,
 ) -> Wakes:
-    found = extract(reply.text, situation.problem.entry_point, situation.problem.language)
+    found = _read_reply(reply.text, situation)
     program, now = found.program, datetime.now(UTC)
     syntax_hash = None if program is None else program.syntax_hash()
     repeats = _repeated(syntax_hash, situation.attempts)
@@ -154,22 +159,52 @@ def _commit_reply(
             "truncated": reply.truncated,
             "latency_ms": reply.latency_ms,
             "finish_reason": reply.finish_reason,
-            "extraction": found.rule,
+            "extraction": found.extraction,
             "syntax_hash": syntax_hash,
             "repeats_attempt": repeats,
             "verdict": verdict,
+            "reason": found.obstacle,
             "judged_at": None if verdict is None else now,
         }
+        attempt_id = connection.execute(_INSERT_ATTEMPT, attempt).scalar_one()
         transcript = {
-            "attempt_id": connection.execute(_INSERT_ATTEMPT, attempt).scalar_one(),
+            "attempt_id": attempt_id,
             "messages": [{"role": m.role, "content": m.content} for m in messages],
             "reply": reply.text,
             "program": None if program is None else dict(program.files),
-            "feedback": NO_CODE_FEEDBACK if program is None else None,
+            "feedback": found.told,
         }
         connection.execute(_INSERT_TRANSCRIPT, transcript)
         answered = AttemptRecord(decision.index, decision.segment, verdict, repeats=repeats is not None)
-        return proceed(connection, held, [*situation.records, answered], situation)
+        wakes = proceed(connection, held, [*situation.records, answered], situation)
+        if verdict is None or situation.start is None:
+            return wakes
+        queue_score(connection, held.run_id, attempt_id)
+        return (*wakes, WorkerKind.EXECUTE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The program of a reply and how it was found; where there is none, why and what the model is told."""
+
+    program: Program | None
+    extraction: str
+    obstacle: str | None
+    told: str | None
+
+
+def _read_reply(text: str, situation: Situation) -> _Found:
+    problem = situation.problem
+    whole = extract(text, problem.entry_point, problem.language)
+    if situation.start is None:
+        return _Found(whole.program, whole.rule, None, NO_CODE_FEEDBACK if whole.program is None else None)
+    # Edits are of the program that the run starts from, whatever was answered before.
+    repair = read_repair(text, situation.start, problem.entry_point, problem.language)
+    extraction = repair.form.value if repair.form in (Form.UNIFIED_DIFF, Form.SEARCH_REPLACE) else whole.rule
+    if repair.obstacle is None:
+        return _Found(repair.program, extraction, None, None)
+    told = NO_CODE_FEEDBACK if repair.obstacle is Obstacle.NO_CODE else not_applied(repair)
+    return _Found(None, extraction, repair.obstacle.value, told)
 
 
 def _repeated(syntax_hash: str | None, earlier: Sequence[PastAttempt]) -> int | None:

@@ -16,6 +16,7 @@ from app.domain.protocol.feedback import feedback
 from app.domain.verdicts import Judgement
 from app.services.claim import Claim, fenced
 from app.services.judge_program import CachedJudge
+from app.services.score_jobs import queue_score
 from app.services.steps.failure import put_off_failed
 from app.services.steps.situation import read_situation
 from app.services.steps.transitions import Wakes, proceed, set_run
@@ -69,7 +70,10 @@ def run(db: Database, claim: Claim, judge: CachedJudge) -> Wakes:
             store_judgement(connection, attempt.id, judgement, told)
             judged.keep(connection)
             set_run(connection, held.run_id)
-            return proceed(connection, held, [*situation.records[:-1], record], situation)
+            wakes = proceed(connection, held, [*situation.records[:-1], record], situation)
+            if situation.start is not None:
+                queue_score(connection, held.run_id, attempt.id)
+            return wakes
 
     wakes = persistently(commit)
     log.info(

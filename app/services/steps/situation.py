@@ -11,7 +11,7 @@ from app.db.session import Database
 from app.domain.attempts import AttemptRecord
 from app.domain.errors import LeaseLost
 from app.domain.ports import ModelRequest, Task, Trial
-from app.domain.problems import Problem
+from app.domain.problems import BuggyProgram, Problem
 from app.domain.programs import Program
 from app.domain.protocol.decide import Ask
 from app.domain.protocol.policy import Protocol
@@ -113,7 +113,7 @@ def read_situation(db: Database, claim: Claim) -> Situation:
         endpoint=ModelEndpoint(**dict(zip(_ENDPOINT_COLUMNS.keys(), endpoint, strict=True))),
         problem=replace(problem, limits=policy.limits(problem.limits)),
         tests_hash=tests_hash,
-        start=None if buggy_id is None else _buggy_program(db, buggy_id),
+        start=None if buggy_id is None else stored_buggy_program(db, buggy_id).program,
         attempts=[_past_attempt(attempt) for attempt in attempts],
     )
 
@@ -145,10 +145,11 @@ def stored_problem(db: Database, problem_id: int) -> tuple[Problem, str]:
 
 
 @lru_cache(maxsize=256)
-def _buggy_program(db: Database, buggy_program_id: int) -> Program:
+def stored_buggy_program(db: Database, buggy_program_id: int) -> BuggyProgram:
+    """Likewise a buggy program's."""
     with db.query() as connection:
         query = select(BuggyProgramRow.definition).where(BuggyProgramRow.id == buggy_program_id)
-        return connection.scalars(query).one().program
+        return connection.scalars(query).one()
 
 
 def build_request(situation: Situation, decision: Ask) -> ModelRequest:

@@ -6,7 +6,7 @@ from typing import Annotated, Self
 from fastapi import APIRouter, File, Form, UploadFile
 from pydantic import BaseModel
 
-from app.datasets.registry import FORMATS
+from app.datasets.registry import KNOWN
 from app.db.models import ProblemImport
 from app.db.queries.problem_sets import problem_import
 from app.domain.work import WorkerKind
@@ -62,13 +62,23 @@ class ImportOut(BaseModel):
 def upload(
     state: State,
     file: Annotated[UploadFile, File()],
-    format: Annotated[str, Form(json_schema_extra={"enum": sorted(FORMATS)})],
+    format: Annotated[str, Form(json_schema_extra={"enum": list(KNOWN)})],
+    tests: Annotated[UploadFile | None, File(description="The tests, where the format has them apart.")] = None,
     name: Annotated[str, Form()] = "",
     licence: Annotated[str, Form()] = "",
 ) -> ImportOut:
-    """Queue a file of at most 64 MB. Ask for the import until it is finished."""
+    """Queue a file, and of a format that has its tests apart their file too: at most 64 MB together.
+
+    Ask for the import until it is finished.
+    """
     import_id = submit_import(
-        state.db, file.file.read(), file_name=file.filename or "", name=name, format=format, licence=licence
+        state.db,
+        file.file.read(),
+        file_name=file.filename or "",
+        name=name,
+        format=format,
+        licence=licence,
+        tests=b"" if tests is None else tests.file.read(),
     )
     state.queue.wake(WorkerKind.EXECUTE)
     return _import(state, import_id)

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, File, Form, Request, Response, UploadFile
 from fastapi.responses import RedirectResponse
 
-from app.datasets.registry import FORMATS
+from app.datasets.registry import KNOWN
 from app.db.queries.problem_sets import problem_import
 from app.domain.errors import InputError
 from app.domain.work import WorkerKind
@@ -16,7 +16,7 @@ from app.web.rendering import render
 
 router = APIRouter(prefix="/problem-sets")
 
-_FIELDS = {"file": "file", "format": "format", "name": "name", "licence": "licence"}
+_FIELDS = {"file": "file", "tests": "tests", "format": "format", "name": "name", "licence": "licence"}
 
 
 @router.get("/new")
@@ -30,6 +30,7 @@ def upload(
     request: Request,
     state: State,
     file: Annotated[UploadFile | str, File()] = "",
+    tests: Annotated[UploadFile | str, File()] = "",
     format: Annotated[str, Form()] = "",
     name: Annotated[str, Form()] = "",
     licence: Annotated[str, Form()] = "",
@@ -37,8 +38,11 @@ def upload(
     """Queue the file and go to its import's page, or show the form again with what is wrong."""
     errors = FieldErrors()
     content, file_name = (b"", "") if isinstance(file, str) else (file.file.read(), file.filename or "")
+    apart = b"" if isinstance(tests, str) else tests.file.read()
     try:
-        import_id = submit_import(state.db, content, file_name=file_name, name=name, format=format, licence=licence)
+        import_id = submit_import(
+            state.db, content, file_name=file_name, name=name, format=format, licence=licence, tests=apart
+        )
     except InputError as error:
         errors.place(error, _FIELDS)
         typed = {"format": format, "name": name, "licence": licence}
@@ -73,7 +77,7 @@ def _context(state: AppState, import_id: int) -> dict[str, Any]:
 
 
 def _form_page(request: Request, typed: dict[str, str], errors: FieldErrors, status_code: int = 200) -> Response:
-    context = {"typed": typed, "formats": sorted(FORMATS), "errors": errors.messages}
+    context = {"typed": typed, "formats": KNOWN, "errors": errors.messages}
     return render(request, "pages/problem_set_new.html", context, status_code=status_code)
 
 

@@ -9,8 +9,20 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from sqlalchemy import select
 
-from app.db.models import Attempt, ModelRequestRow, ProblemRow, RequestState, Run, Trajectory, TrajectoryOutcome
+from app.db.models import (
+    Attempt,
+    BugScore,
+    JudgingJob,
+    ModelRequestRow,
+    ProblemRow,
+    RepairScore,
+    RequestState,
+    Run,
+    Trajectory,
+    TrajectoryOutcome,
+)
 from app.domain.ports import Sandbox
+from app.domain.protocol.policy import Start
 from app.domain.work import WorkerKind
 from app.services.claim import claim_due
 from tests.fixtures.engine import RIGHT, WRONG, requests_sent, store_problems, store_script
@@ -120,3 +132,39 @@ def test_claims_at_the_same_time_never_overlap(stack: Stack, sandbox: Sandbox) -
     # The default limit of 32 steps in flight holds although eight claim at once, and nobody gets what another has.
     assert len(claimed) == 32
     assert len(set(claimed)) == 32
+
+
+SCORING = [
+    "before:app.services.score_jobs:score_job",
+    # In the middle: the programs judged so far are kept, and the next worker goes on from them.
+    "before:app.domain.metrics.precision:essential_size",
+    "after:app.services.score_jobs:score_attempt",
+    "after:app.services.score_jobs:_store",
+]
+
+
+@pytest.mark.parametrize("boundary", SCORING)
+def test_a_worker_killed_while_it_scores(stack: Stack, sandbox: Sandbox, boundary: str) -> None:
+    problems = store_problems(stack.database, sandbox, ["a", "b"])
+    longer = "```python\ndef add(a, b):\n    c = a\n    c = c + b\n    return c\n```"
+    model = store_script(stack.database, stack.settings.home, {"default": longer})
+    run_id = stack.submit(problems, model, start=Start.DEBUG, attempts=1)
+    stack.start_worker(GENERATE)
+    victim = stack.start_worker(EXECUTE, dies=boundary)
+    stack.wait_for(lambda: victim.poll() is not None)
+    assert victim.returncode == -9
+    stack.start_worker(EXECUTE)
+    stack.wait_completed(run_id)
+
+    def waiting() -> int:
+        with stack.database.read() as session:
+            return session.get_one(Run, run_id).scores_waiting
+
+    stack.wait_for(lambda: waiting() == 0)
+    with stack.database.read() as session:
+        scores = session.scalars(select(RepairScore)).all()
+        bugs = session.scalars(select(BugScore)).all()
+        assert session.scalars(select(JudgingJob)).all() == []
+    # Three entries, all of them needed, of 1 + 2 that ε allows.
+    assert [(score.precision, score.recall, score.edits) for score in scores] == [(1.0, 1.0, 3)] * 2
+    assert [(bug.bug_index, bug.essential) for bug in bugs] == [(0, 3)] * 2

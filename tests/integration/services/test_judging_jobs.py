@@ -12,7 +12,7 @@ from sqlalchemy.orm import undefer
 
 from app.adapters.queue import Queue, make_celery
 from app.config import Settings
-from app.db.models import ExecutionResult, JudgingJob, ProblemRow, RunStatus, Trajectory
+from app.db.models import ExecutionResult, JobPurpose, JudgingJob, ProblemRow, RunStatus, Trajectory
 from app.db.session import Database
 from app.domain.errors import InputError, LeaseLost, NotFoundError, SandboxError
 from app.domain.ports import Execution, ExecutionOutcome, Sandbox
@@ -20,20 +20,14 @@ from app.domain.programs import Program
 from app.domain.work import Step, WorkerKind
 from app.services.claim import Claim
 from app.services.judge_program import CachedJudge
-from app.services.judging_jobs import (
-    MAX_PROGRAM_BYTES,
-    JobClaim,
-    JudgingJobs,
-    claim_job,
-    due_jobs,
-    judge_job,
-    submit_trial,
-)
+from app.services.judging_jobs import MAX_PROGRAM_BYTES, JudgingJobs, judge_job, submit_trial
+from app.services.judging_queue import JobClaim, claim_job, due_jobs
 from app.services.steps.run import run
 from app.services.steps.transitions import Wakes
 from tests.fixtures.engine import RIGHT, Engine, store_problems, store_script
 from workers.base import Worker
 
+TRIALS = [JobPurpose.TRIAL]
 MINUS = Program.single("def add(a, b):\n    return a - b\n")
 
 
@@ -107,7 +101,7 @@ def test_many_workers_claim_each_job_once(engine: Engine, problem: tuple[int, in
 
     def claim_all() -> list[int]:
         start.wait()
-        return [claim.job_id for claim in iter(lambda: claim_job(engine.database, 30.0), None)]
+        return [claim.job_id for claim in iter(lambda: claim_job(engine.database, 30.0, TRIALS), None)]
 
     with ThreadPoolExecutor(4) as pool:
         claimed = [job for one in [pool.submit(claim_all) for _ in range(4)] for job in one.result()]
@@ -117,12 +111,12 @@ def test_many_workers_claim_each_job_once(engine: Engine, problem: tuple[int, in
 def test_a_worker_that_stood_still_writes_nothing(engine: Engine, problem: tuple[int, int]) -> None:
     db = engine.database
     job_id = submit_trial(db, *problem, MINUS)
-    stale = claim_job(db, 30.0)
+    stale = claim_job(db, 30.0, TRIALS)
     assert stale is not None
-    assert claim_job(db, 30.0) is None
+    assert claim_job(db, 30.0, TRIALS) is None
     make_due(db, job_id, lease_expires_at=datetime.now(UTC) - timedelta(seconds=1))
-    fresh = claim_job(db, 30.0)
-    assert fresh == JobClaim(job_id, stale.lease_number + 1)
+    fresh = claim_job(db, 30.0, TRIALS)
+    assert fresh == JobClaim(job_id, stale.lease_number + 1, JobPurpose.TRIAL)
     judge = CachedJudge(db, engine.sandbox)
     with pytest.raises(LeaseLost):
         judge_job(db, stale, judge)
@@ -178,7 +172,7 @@ def test_a_fault_of_ours_in_a_job_that_was_taken_over_ends_nothing(engine: Engin
 
     def taken_over() -> None:
         make_due(db, job_id, lease_expires_at=datetime.now(UTC) - timedelta(seconds=1))
-        assert claim_job(db, 30.0) is not None
+        assert claim_job(db, 30.0, TRIALS) is not None
         raise ZeroDivisionError("ours")
 
     assert JudgingJobs(db, CachedJudge(db, Watched(engine.sandbox, taken_over)), 30.0).perform_next()
@@ -208,7 +202,7 @@ def test_a_renewed_lease_is_not_taken_over(engine: Engine, problem: tuple[int, i
     def stand_still() -> None:
         make_due(db, job_id, lease_expires_at=datetime.now(UTC) + timedelta(milliseconds=1))
         jobs.renew()
-        seen.append(claim_job(db, 30.0))
+        seen.append(claim_job(db, 30.0, TRIALS))
 
     jobs = JudgingJobs(db, CachedJudge(db, Watched(engine.sandbox, stand_still)), 30.0)
     assert jobs.perform_next()

@@ -21,7 +21,8 @@ from app.domain.errors import ConflictError, NotFoundError
 from app.domain.programs import Program
 from app.judge.judge import JUDGE_VERSION
 from app.services.judge_program import CachedJudge
-from app.services.judging_jobs import JudgingJobs, due_jobs, submit_trial
+from app.services.judging_jobs import JudgingJobs, submit_trial
+from app.services.judging_queue import due_jobs
 from app.services.rejudge_run import apply_rejudging, discard_rejudging, start_rejudging
 from tests.fixtures.earlier_rules import EARLIER, REPLIES, SOURCES, judge_jobs, store_outdated_run
 from tests.fixtures.engine import WRONG, Engine, store_problems, store_script

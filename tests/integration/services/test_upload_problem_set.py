@@ -18,6 +18,7 @@ from app.domain.ports import Execution, ExecutionOutcome
 from app.services.chores import Chores
 from app.services.upload_problem_set import cancel_import, perform_import, submit_import
 from tests.fixtures.engine import Engine
+from tests.unit.datasets.test_pdb import ITEM, TESTS
 
 HALVE = {
     "key": "halve",
@@ -58,15 +59,15 @@ class Uploads:
     def close(self) -> None:
         """The real sandbox is the whole suite's."""
 
-    def submit(self, data: bytes, format: str = "native", **fields: str) -> int:
+    def submit(self, data: bytes, format: str = "native", **fields: Any) -> int:
         return submit_import(
             self.database, data, **{"file_name": "Halves.json.gz", "name": "", "licence": "", **fields}, format=format
         )
 
     def row(self, import_id: int) -> ProblemImport:
         with self.database.read() as session:
-            query = select(ProblemImport).where(ProblemImport.id == import_id).options(undefer(ProblemImport.upload))
-            return session.scalars(query).one()
+            query = select(ProblemImport).where(ProblemImport.id == import_id)
+            return session.scalars(query.options(undefer(ProblemImport.upload), undefer(ProblemImport.tests))).one()
 
     def stored(self) -> int:
         with self.database.read() as session:
@@ -98,6 +99,16 @@ def test_what_is_sound_is_stored_and_the_file_forgotten(uploads: Uploads) -> Non
     assert repeated.problem_set_id == row.problem_set_id
     assert repeated.report is not None
     assert repeated.report["created"] is False
+
+
+def test_items_whose_tests_are_a_file_of_their_own(uploads: Uploads) -> None:
+    items, tests = json.dumps([ITEM]).encode(), json.dumps(TESTS).encode()
+    import_id = uploads.submit(items, "pdb", tests=tests)
+    assert uploads.chores.perform_next()
+    row = uploads.row(import_id)
+    assert (row.error, row.upload, row.tests) == (None, None, None)
+    assert row.report is not None
+    assert (row.report["problems"], row.report["buggy_programs"], row.report["rejected"]) == (1, 1, 0)
 
 
 def quixbugs_with(path: str) -> bytes:

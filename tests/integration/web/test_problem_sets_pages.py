@@ -4,6 +4,7 @@ import re
 
 import pytest
 from sqlalchemy import delete, select, update
+from sqlalchemy.orm import undefer
 
 from app.db.models import BuggyProgramRow, ProblemImport, ProblemRow
 from app.services.upload_problem_set import MAX_UPLOAD_BYTES
@@ -40,9 +41,11 @@ def test_a_file_is_queued_for_an_execute_worker(workshop: Workshop) -> None:
         ({}, {"format": "native"}, "file", "Choose a file that is not empty."),
         ({"file": ("", b"")}, {"format": "native"}, "file", "Choose a file that is not empty."),
         (FILE, {"format": ""}, "format", "Choose one of"),
+        (FILE, {"format": "pdb"}, "tests", "Files in the format pdb hold none"),
+        (FILE | {"tests": ("t", b"{}")}, {"format": "native"}, "tests", "hold their tests themselves"),
         (FILE, {"format": "native", "name": "a\tb"}, "name", "Must not hold line breaks"),
     ],
-    ids=["none", "empty", "format", "name"],
+    ids=["none", "empty", "format", "no tests", "two files", "name"],
 )
 def test_an_error_stands_at_its_field(
     workshop: Workshop, files: dict[str, tuple[str, bytes]], data: dict[str, str], field: str, message: str
@@ -54,6 +57,17 @@ def test_an_error_stands_at_its_field(
     assert 'value="CC0-1.0"' in answer.text
     with workshop.database.read() as session:
         assert session.scalars(select(ProblemImport.id)).all() == []
+
+
+@pytest.mark.parametrize("address", ["/problem-sets/imports", "/api/problem-sets/imports"])
+def test_a_format_with_its_tests_apart_takes_two_files(workshop: Workshop, address: str) -> None:
+    files = {"file": ("Items.json", b"[]"), "tests": ("tests.jsonl", b"{}\n")}
+    assert workshop.client.post(address, files=files, data={"format": "pdb"}).status_code in (202, 303)
+    with workshop.database.read() as session:
+        row = session.scalars(
+            select(ProblemImport).options(undefer(ProblemImport.upload), undefer(ProblemImport.tests))
+        ).one()
+    assert (row.format, row.name, row.upload, row.tests) == ("pdb", "items", b"[]", b"{}\n")
 
 
 @pytest.mark.parametrize("announced", [True, False], ids=["announced", "chunked"])

@@ -7,6 +7,7 @@ from sqlalchemy import func, select
 
 from app.db.models import ProblemRow, Run, RunStatus, Trajectory
 from app.domain.protocol.policy import Disclosure, Protocol, Start
+from app.domain.protocol.presets import PRESETS
 from tests.integration.web.conftest import Workshop
 from tests.integration.web.test_pages import words
 
@@ -143,6 +144,44 @@ def test_a_preset_fills_in_the_protocol_and_keeps_what_was_typed(workshop: Works
     assert re.search(r'name="disclosure" value="all" checked', answer.text)
     assert re.search(r'name="seed"[^>]* value="41"', answer.text)
     assert re.search(r'value="iterative"[^>]*aria-pressed="true"', answer.text)
+
+
+def test_a_mode_of_precise_debugging_is_filled_in_previewed_and_started(workshop: Workshop) -> None:
+    chosen = form(workshop, preset="precise_agentic_minimal", items_per_k="2")
+    preview = workshop.client.post("/runs/preview", data=chosen).text
+    assert re.search(r'value="precise_agentic_minimal"[^>]*aria-pressed="true"', preview)
+    sent = dict(re.findall(r'<input type="text" id="\w+" name="(\w+)"[^>]*? value="([^"]*)"', preview))
+    sent |= dict(re.findall(r'<input type="radio" name="(\w+)" value="(\w+)" checked', preview))
+    shown = words(workshop.client.post("/runs/preview", data=form(workshop, **sent)).text)
+    assert "fix only them" in shown
+    assert "Tests that it must pass" in shown
+    path = workshop.client.post("/runs", data=form(workshop, **sent)).headers["location"]
+    with workshop.database.read() as session:
+        run = session.scalars(select(Run)).one()
+    assert run.protocol == PRESETS["precise_agentic_minimal"].protocol
+    # Every buggy program of the set has one bug.
+    assert (len(run.items or ()), run.items_per_k, run.trajectories_total) == (2, 2, 2)
+    page = words(workshop.client.get(path).text)
+    assert "--history appended" in page
+    assert "--prompts minimal" in page
+    assert "--items-per-k 2" in page
+    assert "minimal, as the paper on precise debugging" in page
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "message"),
+    [
+        ({"start": "debug", "items": "nothing"}, "items", "What is chosen of Small has no nothing."),
+        ({"items_per_k": "2"}, "items", "They are buggy programs"),
+        ({"start": "debug", "items_per_k": "0"}, "items_per_k", "Must be between 1"),
+        ({"prompts": "minimal"}, "prompts", "The minimal one asks for a repair"),
+    ],
+)
+def test_items_that_cannot_be_chosen(workshop: Workshop, changes: dict[str, str], field: str, message: str) -> None:
+    answer = workshop.client.post("/runs", data=form(workshop, **changes))
+    assert answer.status_code == 422
+    assert f'id="{field}-error"' in answer.text
+    assert message in words(answer.text)
 
 
 def test_a_dry_run_is_one_problem_with_one_attempt_and_says_so(workshop: Workshop) -> None:

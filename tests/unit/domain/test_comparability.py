@@ -13,6 +13,7 @@ from app.domain.protocol.restart import FreshStart
 BASE = Conditions(
     problem_set_hash="a" * 64,
     problems=None,
+    items=None,
     judge_version=2,
     protocol=Protocol(),
     prompts_version=1,
@@ -24,6 +25,7 @@ BASE = Conditions(
 OTHERS = {
     "problem_set_hash": replace(BASE, problem_set_hash="b" * 64),
     "problems": replace(BASE, problems=("one",)),
+    "items": replace(BASE, items=("one/a",)),
     "judge_version": replace(BASE, judge_version=1),
     "prompts_version": replace(BASE, prompts_version=2),
     "sandboxes": replace(BASE, sandboxes=("bubblewrap", "none")),
@@ -97,7 +99,8 @@ def test_a_key_is_made_of_every_condition_by_name() -> None:
     """Keys are stored with figures: whoever changes this text raises METRICS_VERSION, or old runs differ from new."""
     text = (
         '{"attempts": 6, "cpu_seconds": null, "disclosure": "visible", "fresh_start": "none", "hint": false,'
-        ' "history": "full", "judge_version": 2, "max_tokens": 1024, "memory_mb": null, "problem_set_hash": "'
+        ' "history": "full", "items": null, "judge_version": 2, "max_tokens": 1024, "memory_mb": null,'
+        ' "problem_set_hash": "'
         + "a"
         * 64
         + '", "problems": null,'
