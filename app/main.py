@@ -21,6 +21,7 @@ from app.web.api import models as models_api
 from app.web.api import problem_imports as problem_imports_api
 from app.web.api import problem_sets as problem_sets_api
 from app.web.api import rejudgings as rejudgings_api
+from app.web.api import repairs as repairs_api
 from app.web.api import runs as runs_api
 from app.web.api import share_links as share_links_api
 from app.web.api import trials as trials_api
@@ -40,6 +41,7 @@ from app.web.pages import (
     problem_imports,
     problem_sets,
     rejudgings,
+    repairs,
     run,
     runs,
     share,
@@ -99,6 +101,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     for module in (
         runs_api,
         figures_api,
+        repairs_api,
         rejudgings_api,
         problem_imports_api,
         problem_sets_api,
@@ -114,6 +117,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         run,
         rejudgings,
         trajectory,
+        repairs,
         fresh_starts,
         models,
         problem_imports,

@@ -14,6 +14,7 @@ WIDTH = 1060
 _LEFT, _RIGHT, _TOP, _BOTTOM = 48, 1040, 16, 470
 _LABEL_HEIGHT, _LETTER = 14, 6.6
 _STEP = 0.1
+_CLEAR = 10
 
 BEHAVIOURS = {
     Behaviour.PRECISE: "pass with precision",
@@ -101,7 +102,7 @@ def plane(lines: Sequence[Line], table: PublishedTable | None, cut_offs: CutOffs
     room += [_span(region) for region in regions]
     points = []
     for place, (left, top) in zip(places, spots, strict=True):
-        label = _label(place.name, left, top, room)
+        label = _label(place, left, top, room)
         if label is not None:
             room.append(_span(label))
         points.append(
@@ -179,11 +180,14 @@ def _regions(x: float, y: float) -> tuple[Label, ...]:
     )
 
 
-def _label(name: str, x: float, y: float, room: Sequence[tuple[float, float, float]]) -> Label | None:
-    """The name behind its point, before it, or a line above or below; None where all are taken."""
-    for down in (0, -_LABEL_HEIGHT, _LABEL_HEIGHT):
+def _label(place: _Place, x: float, y: float, room: Sequence[tuple[float, float, float]]) -> Label | None:
+    """The name behind its point, before it, or a line above or below; None where all are taken.
+
+    That of a run stands off its interval.
+    """
+    for down in (0, -_LABEL_HEIGHT, _LABEL_HEIGHT) if place.figures is None else (-_CLEAR, _CLEAR):
         for shift, side in ((9, "start"), (-9, "end")):
-            label = Label(round(x + shift, 1), round(y + down, 1), name, side)
+            label = Label(round(x + shift, 1), round(y + down, 1), place.name, side)
             left, right, height = _span(label)
             clear = all(abs(height - at) >= _LABEL_HEIGHT or left > end or right < start for start, end, at in room)
             if clear and left >= _LEFT and right <= WIDTH:

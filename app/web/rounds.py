@@ -7,8 +7,9 @@ from itertools import pairwise
 
 from app.db.queries.precision import Group
 
-WIDTH, EDITS_WIDTH, HEIGHT = 640, 300, 300
+WIDTH = 640
 _LEFT, _TOP, _BOTTOM = 44, 16, 252
+_EDITS_BOTTOM = 142
 _NAMES = 92
 """Room for the names at the ends of the lines."""
 _NAME_HEIGHT = 16
@@ -60,17 +61,17 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """Both drawings, which share their height."""
+    """Both drawings, one under the other: their rounds stand at the same places."""
 
     series: tuple[Series, ...]
     bars: tuple[Bar, ...]
     rounds: tuple[Tick, ...]
-    bar_rounds: tuple[Tick, ...]
     percents: tuple[Tick, ...]
     edits: tuple[Tick, ...]
     left: int = _LEFT
     right: int = WIDTH - _NAMES
     bottom: int = _BOTTOM
+    edits_bottom: int = _EDITS_BOTTOM
 
 
 def rounds_drawing(groups: Sequence[Group]) -> Rounds | None:
@@ -98,28 +99,26 @@ def rounds_drawing(groups: Sequence[Group]) -> Rounds | None:
     highest = max(max(group.edits, group.edits_needed) / group.figures.items for _, group in scored)
     step = _step(highest)
     top = step * max(1, math.ceil(highest / step))
-    bar_xs = _spread(len(scored), _LEFT + 30, EDITS_WIDTH - 30)
-    width = min(46.0, (EDITS_WIDTH - _LEFT) / len(scored) * 0.6)
+    width = min(46.0, (right - _LEFT) / len(scored) * 0.6)
     bars = [
         Bar(
             round(x - width / 2, 1),
-            _height(group.edits / group.figures.items / top),
+            _height(group.edits / group.figures.items / top, _EDITS_BOTTOM),
             round(width, 1),
-            _height(group.edits_needed / group.figures.items / top),
+            _height(group.edits_needed / group.figures.items / top, _EDITS_BOTTOM),
             f"{group.edits / group.figures.items:.1f}",
             f"Round {number}: {group.edits / group.figures.items:.2f} edits an item,"
             f" {group.edits_needed / group.figures.items:.2f} needed",
         )
-        for x, (number, group) in zip(bar_xs, scored, strict=True)
+        for x, (number, group) in zip(xs, scored, strict=True)
     ]
     shown = {number for number, _ in scored[:: max(1, math.ceil(len(scored) / 12))]}
     return Rounds(
         tuple(Series(*one, name_y) for one, name_y in zip(series, names, strict=True)),
         tuple(bars),
         tuple(Tick(x, str(number)) for x, (number, _) in zip(xs, scored, strict=True) if number in shown),
-        tuple(Tick(x, str(number)) for x, (number, _) in zip(bar_xs, scored, strict=True) if number in shown),
         tuple(Tick(_height(percent / 100), str(percent)) for percent in range(0, 101, 20)),
-        tuple(Tick(_height(at * step / top), f"{at * step:g}") for at in range(round(top / step) + 1)),
+        tuple(Tick(_height(at * step / top, _EDITS_BOTTOM), f"{at * step:g}") for at in range(round(top / step) + 1)),
     )
 
 
@@ -127,8 +126,8 @@ def _spread(count: int, first: float, last: float) -> list[float]:
     return [round(first + (last - first) * at / (count - 1), 1) for at in range(count)]
 
 
-def _height(share: float) -> float:
-    return round(_BOTTOM - (_BOTTOM - _TOP) * share, 1)
+def _height(share: float, bottom: int = _BOTTOM) -> float:
+    return round(bottom - (bottom - _TOP) * share, 1)
 
 
 def _step(highest: float) -> float:

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from sqlalchemy import ColumnElement, Row, Select, Text, and_, case, exists, func, select, type_coerce
@@ -29,6 +29,8 @@ from app.domain.errors import NotFoundError
 from app.domain.metrics.behaviour import USUAL_CUT_OFFS
 from app.domain.metrics.repairs import RepairFigures, Repairs, repair_figures
 from app.domain.protocol.policy import Protocol, Start
+
+_Name = TypeVar("_Name", int, str)
 
 PAGE = 50
 SEVERAL = "several classes"
@@ -65,13 +67,13 @@ class ItemFilter:
         found: list[ColumnElement[bool]] = []
         match self.kind:
             case ItemKind.IMPRECISE:
-                found += [RepairScore.unit_pass, RepairScore.precision < self.precise_from]
+                found += [RepairScore.unit_pass.is_(True), RepairScore.precision < self.precise_from]
             case ItemKind.PRECISE:
                 found += [~RepairScore.unit_pass, RepairScore.precision >= self.precise_from]
             case ItemKind.NONE_FIXED:
                 found.append(RepairScore.recall == 0)
             case ItemKind.AUDIT:
-                found += [RepairScore.unit_pass, RepairScore.recall == 0]
+                found += [RepairScore.unit_pass.is_(True), RepairScore.recall == 0]
             case ItemKind.MARKED:
                 found.append(RepairAudit.attempt_id.is_not(None))
             case ItemKind.UNSCORED:
@@ -400,7 +402,7 @@ def _group(name: str, rows: Sequence[Row[*tuple[Any, ...]]]) -> Group:
     return Group(name, figures, sum(row.edits for row in rows), sum(row.edits_needed for row in rows))
 
 
-def _grouped(rows: Sequence[Row[*tuple[Any, ...]]], names: Sequence[int] | Sequence[str]) -> tuple[Group, ...]:
+def _grouped(rows: Sequence[Row[*tuple[Any, ...]]], names: Sequence[_Name]) -> tuple[Group, ...]:
     return tuple(
         _group(str(name), [row for row, own in zip(rows, names, strict=True) if own == name])
         for name in sorted(set(names))

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sqlalchemy import and_, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session, undefer
 
 from app.db.models import (
@@ -132,23 +132,18 @@ def scored_bugs(session: Session, run_id: int) -> Iterator[ScoredBug]:
 
 
 def _repair(session: Session, attempt: Attempt) -> Repair:
-    program, score, audit, job = session.execute(
-        select(Transcript.program, RepairScore, RepairAudit, JudgingJob)
-        .outerjoin(RepairScore, RepairScore.attempt_id == Transcript.attempt_id)
-        .outerjoin(RepairAudit, RepairAudit.attempt_id == Transcript.attempt_id)
-        .outerjoin(
-            JudgingJob,
-            and_(JudgingJob.attempt_id == Transcript.attempt_id, JudgingJob.purpose == JobPurpose.SCORE.value),
-        )
-        .where(Transcript.attempt_id == attempt.id)
-    ).one()
+    program = session.scalar(select(Transcript.program).where(Transcript.attempt_id == attempt.id))
+    score = session.get(RepairScore, attempt.id)
+    job = session.scalar(
+        select(JudgingJob).where(JudgingJob.attempt_id == attempt.id, JudgingJob.purpose == JobPurpose.SCORE.value)
+    )
     bugs = session.scalars(select(BugScore).where(BugScore.attempt_id == attempt.id).order_by(BugScore.bug_index))
     return Repair(
         attempt=attempt,
         program=None if program is None else Program(program),
         score=score,
         bugs=tuple(bugs),
-        audit=audit,
+        audit=session.get(RepairAudit, attempt.id),
         waiting=score is None and (attempt.verdict is None or (job is not None and job.error is None)),
         error=None if job is None else job.error,
     )
