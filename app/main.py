@@ -20,6 +20,7 @@ from app.web.api import leaderboard as leaderboard_api
 from app.web.api import models as models_api
 from app.web.api import problem_imports as problem_imports_api
 from app.web.api import problem_sets as problem_sets_api
+from app.web.api import recordings as recordings_api
 from app.web.api import rejudgings as rejudgings_api
 from app.web.api import repairs as repairs_api
 from app.web.api import runs as runs_api
@@ -40,6 +41,7 @@ from app.web.pages import (
     models,
     problem_imports,
     problem_sets,
+    recordings,
     rejudgings,
     repairs,
     run,
@@ -103,6 +105,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         figures_api,
         repairs_api,
         rejudgings_api,
+        recordings_api,
         problem_imports_api,
         problem_sets_api,
         trials_api,
@@ -116,6 +119,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         runs,
         run,
         rejudgings,
+        recordings,
         trajectory,
         repairs,
         fresh_starts,

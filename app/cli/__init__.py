@@ -9,7 +9,7 @@ import sys
 
 import typer
 
-from app.cli import doctor, exports, judge, metrics, models, problems, runs, score, serve, setting_up, share, tokens
+from app.cli import doctor, exports, judge, metrics, models, problems, recordings, runs, score, serve, setting_up, share, tokens
 from app.domain.errors import HalflifeError, InfrastructureError
 
 app = typer.Typer(
@@ -29,6 +29,7 @@ app.add_typer(problems.app, name="problems")
 app.add_typer(models.app, name="models")
 runs.app.command("export")(exports.export)
 app.add_typer(runs.app, name="runs")
+app.add_typer(recordings.app, name="recordings")
 app.add_typer(metrics.app, name="metrics")
 app.add_typer(share.app, name="share")
 app.add_typer(tokens.app, name="tokens")

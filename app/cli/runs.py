@@ -35,6 +35,7 @@ from app.web.documents import rejudging_document, trajectory_document
 from app.web.fresh_starts import arms_text, document
 from app.web.pace import backing_off, waiting
 from app.web.text import printable
+from app.web.wording import imported, tokens
 
 app = typer.Typer(help="Runs: create, follow, show.", no_args_is_help=True)
 
@@ -178,7 +179,9 @@ def list_(
             "problem_set": row.problem_set_name,
             "problem_set_version": row.problem_set_version,
             "judge_version": row.judge_version,
-            "judging_outdated": row.judge_version != JUDGE_VERSION,
+            "judging_outdated": row.judge_version not in (None, JUDGE_VERSION),
+            "imported_from": row.imported_from,
+            "demo": row.demo,
             "status": row.status,
             "dry_run": row.dry_run,
             "waiting": None if row.wait is None else waiting(row.wait, now),
@@ -190,7 +193,8 @@ def list_(
     ]
     text = "\n".join(
         f"{row.id}  {row.model_name} on {row.problem_set_name}  {row.status}  solved {row.solved} of {row.problems}"
-        f"{'' if row.judge_version == JUDGE_VERSION else f'  judging outdated (judge {row.judge_version})'}"
+        f"{'' if row.judge_version in (None, JUDGE_VERSION) else f'  judging outdated (judge {row.judge_version})'}"
+        f"{'' if row.imported_from is None else f'  {imported(row.imported_from, demo=row.demo)}'}"
         f"{'  dry run' if row.dry_run else ''}"
         f"{'' if row.wait is None else f'  {waiting(row.wait, now)}'}"
         for row in rows
@@ -394,7 +398,9 @@ def _document(summary: RunSummary) -> dict[str, Any]:
         "problem_set": summary.problem_set_name,
         "problem_set_version": summary.problem_set_version,
         "judge_version": summary.judge_version,
-        "judging_outdated": summary.judge_version != JUDGE_VERSION,
+        "judging_outdated": summary.judge_version not in (None, JUDGE_VERSION),
+        "imported_from": summary.imported_from,
+        "demo": summary.demo,
         "caveats": summary.caveats(),
         "problems": summary.problems,
         "ended": summary.ended,
@@ -421,6 +427,7 @@ _CAVEATS = {
     "weak": "{} weak verdicts: the tests ran in the program's own process",
     "near_limit": "{} verdicts near the time limit, where a busy machine could decide",
     "unsandboxed": "{} verdicts without isolation",
+    "recorded": "{} verdicts as recorded, not judged here",
     "sandbox_failures": "{} executions failed for the sandbox's sake and were tried again",
     "outdated": "judging outdated: {} verdicts are by other rules than today's; see `halflife runs rejudge`",
     "ended_early": "{} trajectories ended early: a re-judging took back the verdict they ended on",
@@ -444,8 +451,10 @@ def _text(summary: RunSummary) -> str:
         f"run {summary.id}: {summary.model_name} on {problem_set}, {summary.status}",
         f"solved at attempt 0, 1, …: {', '.join(map(str, summary.counts.solved))} of {found.n}",
         f"E0 {_percent(found.e0.estimate)}, final accuracy {_percent(found.final_accuracy.estimate)}, λ {rate}",
-        f"{summary.tokens} tokens, cost {'unknown' if summary.cost is None else f'{summary.cost:.4f}'}",
+        f"{tokens(summary.tokens)}, cost {'unknown' if summary.cost is None else f'{summary.cost:.4f}'}",
     ]
+    if summary.imported_from is not None:
+        lines.append(f"{imported(summary.imported_from, demo=summary.demo)}")
     if summary.dry_run:
         lines.append("a dry run: one problem, one attempt, on no board")
     if summary.wait is not None:

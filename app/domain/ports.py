@@ -168,6 +168,10 @@ class Sampling:
     max_tokens: int = 1024
 
 
+UNKNOWN_SAMPLING = Sampling(temperature=None, top_p=None, max_tokens=0)
+"""Of a model whose runs were recorded elsewhere. Nobody is asked for no token at all."""
+
+
 @dataclass(frozen=True, slots=True)
 class Trial:
     """An earlier attempt of this trajectory, as a local model may see it. `program` is None where it held none."""

@@ -5,8 +5,9 @@ from enum import StrEnum
 
 
 class Verdict(StrEnum):
-    """The six verdicts, and `no_code`: a reply without a program, which counts as a failed attempt.
+    """The six verdicts, and two that no judge gives: each counts as a failed attempt.
 
+    `no_code` is a reply without a program. `failed` is known from a recording that does not say how the program failed.
     An infrastructure failure is no verdict: it is raised as `InfrastructureError`, retried and never stored as one.
     """
 
@@ -17,6 +18,7 @@ class Verdict(StrEnum):
     TLE = "TLE"
     MLE = "MLE"
     NO_CODE = "no_code"
+    FAILED = "failed"
 
 
 class MemoryTier(StrEnum):

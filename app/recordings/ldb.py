@@ -2,57 +2,47 @@
 
 Format: https://github.com/FloridSleeves/LLMDebugger (Zhong et al., 2024, "Debug like a Human"). A trajectory ends when
 the asserts that the model was shown pass, whether or not the program is right, or when its attempts are used up.
+
+What is recorded of the hidden test is whether the last program passed it. Of an earlier one only the shown asserts that
+it failed are: that makes it a failed attempt, but whether it would have passed the hidden test is not known.
 """
 
-from dataclasses import dataclass
-
 from app.datasets import payload
-from app.datasets.records import Record, json_lines
+from app.datasets.records import Record
 from app.domain.programs import Program
+from app.domain.protocol.policy import Disclosure, Protocol, StopOn
+from app.domain.verdicts import Verdict
+from app.recordings.recording import (
+    PROMPTS,
+    SAMPLING,
+    Files,
+    Reading,
+    ReadOptions,
+    RecordedAttempt,
+    RecordedTrajectory,
+    Recording,
+    asked_attempts,
+    single,
+)
+
+SHOWN_ASSERT_FAILED = "shown_assert_failed"
+HIDDEN_TEST_FAILED = "hidden_test_failed"
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedAttempt:
-    """One program, and the shown asserts that it failed, each with what it gave instead; none where all passed."""
-
-    program: Program
-    feedback: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class RecordedTrajectory:
-    """The attempts at one problem, oldest first: at least one.
-
-    `visible` are the asserts the model was shown and `test` the hidden test code. `passes_visible` and `solved` are
-    what was recorded of the last attempt; earlier ones have no recorded verdict.
-    """
-
-    problem_key: str
-    entry_point: str
-    attempts: tuple[RecordedAttempt, ...]
-    visible: tuple[str, ...]
-    test: str
-    passes_visible: bool
-    solved: bool
-
-
-@dataclass(frozen=True, slots=True)
-class RecordedRun:
-    """A model's trajectories over a problem set. The files name no model, so whoever reads one says it."""
-
-    model: str
-    trajectories: tuple[RecordedTrajectory, ...]
-
-
-def read(data: bytes, model: str) -> RecordedRun:
-    """Read the recorded run of `model`. Raises FormatError naming the line."""
-    trajectories: dict[str, RecordedTrajectory] = {}
-    for record in json_lines(payload.text(data)):
-        trajectory = _trajectory(record)
-        if trajectory.problem_key in trajectories:
-            record.fail(f"task_id {trajectory.problem_key!r} appears twice")
-        trajectories[trajectory.problem_key] = trajectory
-    return RecordedRun(model, tuple(trajectories.values()))
+def read(files: Files, options: ReadOptions) -> Recording:
+    """Read a recorded run. The files name no model. Raises FormatError naming the line."""
+    reading = Reading(options)
+    reading.lines(payload.text(single(files)), _trajectory)
+    trajectories = reading.trajectories
+    # A trajectory that never passed the shown asserts had all its attempts.
+    used_up = any(not _passes_shown(one.attempts[-1]) for one in trajectories)
+    attempts = asked_attempts(options, (len(one.attempts) for one in trajectories), says=used_up)
+    return Recording(
+        trajectories=trajectories,
+        protocol=Protocol(attempts=attempts, disclosure=Disclosure.VISIBLE, stop_on=StopOn.VISIBLE),
+        unknown=(*PROMPTS, *SAMPLING, "history"),
+        broken=reading.broken,
+    )
 
 
 def _trajectory(record: Record) -> RecordedTrajectory:
@@ -62,18 +52,36 @@ def _trajectory(record: Record) -> RecordedTrajectory:
         record.fail("field 'implementations' holds no program")
     if len(feedback) != len(programs):
         record.fail(f"{len(programs)} implementations need as many entries of test_feedback, not {len(feedback)}")
+    shown = len(record.strings("given_tests"))
+    passes, solved = record.boolean("is_passing"), record.boolean("is_solved")
+    failed = [_failed_asserts(record, one) for one in feedback]
+    if passes is not (not failed[-1]):
+        said = str(passes).lower()
+        record.fail(f"field 'is_passing' is {said}, but the last program failed {len(failed[-1])} shown asserts")
+    last = len(programs) - 1
     return RecordedTrajectory(
         problem_key=record.filled("task_id"),
-        entry_point=record.filled("entry_point"),
         attempts=tuple(
-            RecordedAttempt(Program.single(program), _failed_asserts(record, failed))
-            for program, failed in zip(programs, feedback, strict=True)
+            _attempt(program, failed[number], shown, solved if number == last else None)
+            for number, program in enumerate(programs)
         ),
-        visible=tuple(record.strings("given_tests")),
-        test=record.filled("test"),
-        passes_visible=record.boolean("is_passing"),
-        solved=record.boolean("is_solved"),
     )
+
+
+def _attempt(program: str, failed: tuple[str, ...], shown: int, solved: bool | None) -> RecordedAttempt:
+    """`solved` is None where nothing is recorded of the hidden test."""
+    facts = {
+        "visible_total": shown,
+        "visible_passed": shown - min(shown, len(failed)),
+        "feedback": "\n".join(failed) or None,
+        "reason": None if solved else SHOWN_ASSERT_FAILED if failed else HIDDEN_TEST_FAILED,
+    }
+    verdict = None if solved is None else Verdict.AC if solved else Verdict.FAILED
+    return RecordedAttempt(Program.single(program), verdict, {k: v for k, v in facts.items() if v is not None})
+
+
+def _passes_shown(attempt: RecordedAttempt) -> bool:
+    return bool(attempt.facts["visible_passed"] == attempt.facts["visible_total"])
 
 
 def _failed_asserts(record: Record, failed: object) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -20,6 +21,7 @@ Row = TypeVar("Row", bound=Chore)
 log = logging.getLogger(__name__)
 
 _NOW = bindparam("now", type_=UtcDateTime())
+_PROGRESS_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +119,44 @@ class Chores(Generic[Row]):
         """How many chores are due: what the sweep wakes workers for."""
         with self._db.query() as connection:
             return connection.scalar(self._count, {"now": datetime.now(UTC)}) or 0
+
+
+class ChoreProgress(Generic[Row]):
+    """Notes how far a chore is, now and then, and ends one that was cancelled, or whose worker is `stopping`."""
+
+    def __init__(
+        self,
+        db: Database,
+        table: type[Row],
+        claim: ChoreClaim,
+        stopping: Callable[[], bool],
+        note: Callable[[Row, int, int], None],
+    ) -> None:
+        self._db = db
+        self._table = table
+        self._claim = claim
+        self._stopping = stopping
+        self._note = note
+        self._noted_at = -_PROGRESS_SECONDS
+
+    def __call__(self, done: int, total: int) -> None:
+        """`done` of `total` are done. Raises LeaseLost where it is no longer this worker's."""
+        if self._stopping():
+            with self._db.write() as session:
+                held_chore(session, self._table, self._claim).lease_expires_at = None
+            raise LeaseLost(f"{self._table.__tablename__} {self._claim.id} is left to another worker")
+        if done < total and time.monotonic() - self._noted_at < _PROGRESS_SECONDS:
+            return
+        self._noted_at = time.monotonic()
+        with self._db.write() as session:
+            self._note(held_chore(session, self._table, self._claim), done, total)
+
+
+def fail_chore(db: Database, table: type[Row], claim: ChoreClaim, reason: str) -> None:
+    """End a chore with the reason why it failed. Raises LeaseLost."""
+    with db.write() as session:
+        # A file can hold what no database takes as text, and a message may quote it.
+        held_chore(session, table, claim).finish(reason.encode("utf-8", "replace").decode().replace("\0", "�"))
 
 
 def held_chore(session: Session, table: type[Row], claim: ChoreClaim) -> Row:

@@ -61,6 +61,8 @@ def retry_run(db: Database, run_id: int) -> int:
 
 
 def _check(connection: Connection, run_id: int, status: str) -> None:
+    if connection.scalar(select(Run.imported_from).where(Run.id == run_id)) is not None:
+        raise ConflictError(f"run {run_id} was imported: its model cannot be asked")
     if status == RunStatus.CANCELLED:
         raise ConflictError(f"run {run_id} was cancelled and stays so: clone it instead")
     judge, prompts = connection.execute(select(Run.judge_version, Run.prompts_version).where(Run.id == run_id)).one()

@@ -31,6 +31,8 @@ def submit_model_test(db: Database, endpoint_id: int) -> int:
         endpoint = session.get(ModelEndpoint, endpoint_id)
         if endpoint is None:
             raise NotFoundError(f"there is no model {endpoint_id}")
+        if endpoint.kind == EndpointKind.RECORDED:
+            raise InputError(f"{endpoint.name} holds recorded runs and cannot be asked")
         if endpoint.kind == EndpointKind.REPAIR_SEARCH:
             raise InputError(f"{endpoint.name} is a program of Halflife: there is no server to test")
         under_way = select(ModelTest.id).where(ModelTest.endpoint_id == endpoint_id, ModelTest.due_at.is_not(None))

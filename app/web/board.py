@@ -100,7 +100,10 @@ COLUMNS: tuple[Column, ...] = (
     _theta(50),
     _theta(80),
     Column("r2", "R²", "", "r-squared", _words(lambda f: _three(f.decay.r_squared))),
-    Column("tokens", "Tokens", "", "tokens", lambda row: f"{row.tokens:,}", ascending=True),
+    Column(
+        "tokens", "Tokens", "", "tokens", lambda row: "unknown" if row.tokens is None else f"{row.tokens:,}",
+        ascending=True,
+    ),
     Column(
         "cost", "Cost", "$", "cost", lambda row: "unknown" if row.cost is None else f"{row.cost:,.4f}", ascending=True
     ),
@@ -451,6 +454,10 @@ def _cautions(row: BoardRow) -> list[str]:
         )
     if any(int(version) != JUDGE_VERSION for version in figures.judge_versions):
         notes.append(f"judging outdated: judge {row.judge_version}, today's is {JUDGE_VERSION}")
+    if row.imported_from is not None:
+        notes.append(f"{wording.imported(row.imported_from, demo=row.demo)}")
+    if figures.recorded:
+        notes.append(f"{wording.count(figures.recorded, 'verdict')} as recorded, not judged here")
     if figures.unsandboxed:
         notes.append(f"{wording.count(figures.unsandboxed, 'verdict')} without isolation")
     if figures.weak:
@@ -459,7 +466,7 @@ def _cautions(row: BoardRow) -> list[str]:
         notes.append(f"{wording.count(figures.near_limit, 'verdict')} near the time limit")
     if figures.rejudged_midway:
         notes.append(f"{wording.count(figures.rejudged_midway, 'attempt')} re-judged midway")
-    if figures.tokens_unknown or figures.possibly_billed:
+    if row.imported_from is None and (figures.tokens_unknown or figures.possibly_billed):
         notes.append("tokens counted at the most they can be")
     return notes
 
@@ -496,6 +503,8 @@ LINE_FIELDS: dict[str, Callable[[Line], Any]] = {
     "problem_set_version": lambda line: line.row.problem_set_version,
     "problem_set_hash": lambda line: line.row.problem_set_hash,
     "status": lambda line: line.row.status,
+    "imported_from": lambda line: line.row.imported_from,
+    "demo": lambda line: line.row.demo,
     "problems": lambda line: line.row.problems,
     "ended": lambda line: line.row.ended,
     "n": _figure(lambda figures: figures.decay.n),

@@ -1,4 +1,4 @@
-"""A run as files: every attempt as CSV and JSON, its chart as SVG and PNG, and BibTeX."""
+"""A run as files: every attempt as CSV, JSON and JSON Lines, its chart as SVG and PNG, and BibTeX."""
 
 import json
 import math
@@ -22,6 +22,7 @@ from app.judge.judge import JUDGE_VERSION
 from app.web import wording
 from app.web.commands import create_command
 from app.web.documents import discloses
+from app.web.recording_export import recording_lines
 from app.web.drawing import PNG_SCALE, decay_svg, png
 from app.web.tables import csv_lines
 
@@ -45,6 +46,7 @@ class ExportFormat(StrEnum):
 
     CSV = "csv"
     JSON = "json"
+    JSONL = "jsonl"
     SVG = "svg"
     PNG = "png"
     BIBTEX = "bibtex"
@@ -265,6 +267,7 @@ _PAPERS = """@article{adnan2025debugging,
 EXPORTS = {
     ExportFormat.CSV: Export("csv", "text/csv; charset=utf-8", _csv),
     ExportFormat.JSON: Export("json", "application/json", _json),
+    ExportFormat.JSONL: Export("jsonl", "application/jsonl", recording_lines),
     ExportFormat.SVG: Export("svg", "image/svg+xml", _svg),
     ExportFormat.PNG: Export("png", "image/png", _png),
     ExportFormat.BIBTEX: Export("bib", "application/x-bibtex; charset=utf-8", _bibtex),

@@ -28,6 +28,7 @@ VERDICTS = {
     Verdict.TLE: Mark("Time limit", "clock", "tle", "T"),
     Verdict.MLE: Mark("Memory limit", "memory-stick", "mle", "M"),
     Verdict.NO_CODE: Mark("No code", "file-question-mark", "none", "N"),
+    Verdict.FAILED: Mark("Failed, cause not recorded", "x", "none", "F"),
 }
 UNJUDGED = Mark("Waiting for a verdict", "hourglass", "muted", "·")
 

@@ -25,6 +25,7 @@ from app.domain.protocol.policy import Protocol
 from app.domain.sharing import Scope, Shown
 from app.judge.judge import JUDGE_VERSION
 from app.services.share_links import LinkRequest, create_share_link
+from app.web import wording
 from app.web.board import Board, BoardQuery, Line, board_lines, view_board
 from app.web.commands import create_command
 from app.web.conditions import described
@@ -77,12 +78,14 @@ class SharedRun:
     problem_set_version: int
     problem_set_hash: str
     protocol: Protocol
+    imported: str | None
+    """What an imported run's recording is, in words."""
     conditions: tuple[tuple[str, str], ...]
     seed: int
     status: str
     problems: int
     ended: int
-    tokens: int
+    tokens: int | None
     cost: float | None
     created_at: datetime
     finished_at: datetime | None
@@ -136,6 +139,7 @@ def shared_run(db: Database, scope: Scope, now: datetime, positions: range | Non
         problem_set_version=problem_set.version,
         problem_set_hash=problem_set.content_hash,
         protocol=run.protocol if told else replace(run.protocol, system_prompt=None),
+        imported=wording.imported(run.imported_from, demo=run.demo),
         conditions=described(
             Conditions(
                 problem_set_hash=problem_set.content_hash,
@@ -146,13 +150,14 @@ def shared_run(db: Database, scope: Scope, now: datetime, positions: range | Non
                 sampling=head.endpoint.sampling,
                 sandboxes=tuple(figures.sandboxes),
                 memory_tiers=tuple(figures.memory_tiers),
+                unknown=tuple(run.unknown or ()),
             )
         ),
         seed=run.protocol.seed,
         status=run.status,
         problems=run.trajectories_total,
         ended=run.trajectories_ended,
-        tokens=run.tokens_spent + run.tokens_shared,
+        tokens=None if run.tokens_spent is None else run.tokens_spent + run.tokens_shared,
         cost=None if run.cost_spent is None or run.cost_shared is None else run.cost_spent + run.cost_shared,
         created_at=run.created_at,
         finished_at=run.finished_at,
@@ -292,8 +297,8 @@ def _trajectory(one: WholeTrajectory, shown: Sequence[Shown]) -> SharedTrajector
             failure = transcript.first_failure
             shared = replace(
                 shared,
-                prompt=tuple(map(_legible, transcript.messages)) if Shown.PROMPTS in shown else None,
-                reply=printable(transcript.reply) if Shown.REPLIES in shown else None,
+                prompt=tuple(map(_legible, transcript.messages or ())) if Shown.PROMPTS in shown else None,
+                reply=printable(transcript.reply or "") if Shown.REPLIES in shown else None,
                 program=_legible(transcript.program) if transcript.program and Shown.PROGRAMS in shown else None,
                 failure=_legible(failure) if failure is not None and _may_show(failure, shown) else None,
             )

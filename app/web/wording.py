@@ -7,7 +7,7 @@ from app.db.models import EndpointKind
 from app.db.queries.decay_counts import DecayCounts
 from app.domain.metrics.decay import MIN_POINTS, Decay, DecayStatus
 from app.domain.metrics.intervals import Proportion, wilson
-from app.domain.ports import Sampling
+from app.domain.ports import UNKNOWN_SAMPLING, Sampling
 from app.domain.problems import Comparison, OutputComparison
 from app.domain.protocol.policy import Disclosure, History, Protocol, Start, StopOn
 from app.domain.protocol.restart import FreshStart, RestartRule
@@ -35,12 +35,14 @@ EXTRACTION = {
     "fenced_several": "in one of several code blocks",
     "bare": "in text without a code block",
     "none": "none",
+    "recorded": "as recorded",
 }
 """The rules of app.domain.protocol.extraction."""
 KINDS = {
     EndpointKind.OPENAI.value: "OpenAI-compatible server",
     EndpointKind.REPAIR_SEARCH.value: "built-in baseline that needs no key",
     EndpointKind.SCRIPTED.value: "fixed script",
+    EndpointKind.RECORDED.value: "recorded elsewhere, cannot be asked",
 }
 FORMATS = {
     "native": "Halflife's own (JSON)",
@@ -48,6 +50,12 @@ FORMATS = {
     "mbpp": "MBPP (JSON lines)",
     "leetcode": "LeetCodeDataset (JSON lines)",
     "quixbugs": "QuixBugs (zip of its repository)",
+}
+RECORDINGS = {
+    "halflife": "Halflife's own export",
+    "ldb": "LDB",
+    "outcomes": "outcomes as CSV",
+    "tree": "iterative feedback loops",
 }
 SHOWN_THETAS = (50, 80, 90)
 HISTORY = {History.FULL: "full conversation", History.LAST: "last exchange"}
@@ -205,11 +213,25 @@ def thetas(index: Decay) -> str:
 
 def sampling(kind: str, parameters: Sampling) -> str:
     """Sampling parameters as sent; only a server is sent any."""
-    if kind != EndpointKind.OPENAI:
+    if parameters == UNKNOWN_SAMPLING:
+        return "unknown"
+    if kind not in (EndpointKind.OPENAI, EndpointKind.RECORDED):
         return "none: it is a program"
     temperature = "default" if parameters.temperature is None else f"{parameters.temperature:g}"
     top_p = "default" if parameters.top_p is None else f"{parameters.top_p:g}"
     return f"temperature {temperature}, top-p {top_p}, at most {count(parameters.max_tokens, 'token')}"
+
+
+def imported(source: str | None, *, demo: bool) -> str | None:
+    """What an imported run is, None for one that was made here."""
+    if source is None:
+        return None
+    return "demo data" if demo else f"imported from {RECORDINGS.get(source, source)}"
+
+
+def tokens(number: int | None) -> str:
+    """1,234 tokens."""
+    return "tokens unknown" if number is None else count(number, "token")
 
 
 def budget(tokens: int | None, cost: float | None) -> str:

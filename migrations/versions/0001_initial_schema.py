@@ -84,26 +84,6 @@ def upgrade() -> None:
         sa.UniqueConstraint("name", "version", name=op.f("uq_problem_sets_name_version")),
     )
     op.create_table(
-        "recording_imports",
-        sa.Column("options", sa.Text(), nullable=False),
-        sa.Column("file_name", sa.String(), nullable=False),
-        sa.Column("upload", sa.LargeBinary(), nullable=True),
-        sa.Column("done", sa.Integer(), nullable=False),
-        sa.Column("total", sa.Integer(), nullable=True),
-        sa.Column("report", sa.Text(), nullable=True),
-        sa.Column("id", sa.Integer(), nullable=False),
-        sa.Column("created_at", sa.DateTime(), nullable=False),
-        sa.Column("due_at", sa.DateTime(), nullable=True),
-        sa.Column("lease_number", sa.Integer(), nullable=False),
-        sa.Column("lease_expires_at", sa.DateTime(), nullable=True),
-        sa.Column("finished_at", sa.DateTime(), nullable=True),
-        sa.Column("error", sa.String(), nullable=True),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_recording_imports")),
-    )
-    with op.batch_alter_table("recording_imports", schema=None) as batch_op:
-        batch_op.create_index(batch_op.f("ix_recording_imports_due_at"), ["due_at"], unique=False)
-
-    op.create_table(
         "share_links",
         sa.Column("id", sa.Integer(), nullable=False),
         sa.Column("token_hash", sa.String(), nullable=False),
@@ -250,6 +230,28 @@ def upgrade() -> None:
     )
     with op.batch_alter_table("buggy_programs", schema=None) as batch_op:
         batch_op.create_index(batch_op.f("ix_buggy_programs_problem_id"), ["problem_id"], unique=False)
+
+    op.create_table(
+        "recording_imports",
+        sa.Column("options", sa.Text(), nullable=False),
+        sa.Column("file_name", sa.String(), nullable=False),
+        sa.Column("upload", sa.LargeBinary(), nullable=True),
+        sa.Column("done", sa.Integer(), nullable=False),
+        sa.Column("total", sa.Integer(), nullable=True),
+        sa.Column("run_id", sa.Integer(), nullable=True),
+        sa.Column("report", sa.Text(), nullable=True),
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("created_at", sa.DateTime(), nullable=False),
+        sa.Column("due_at", sa.DateTime(), nullable=True),
+        sa.Column("lease_number", sa.Integer(), nullable=False),
+        sa.Column("lease_expires_at", sa.DateTime(), nullable=True),
+        sa.Column("finished_at", sa.DateTime(), nullable=True),
+        sa.Column("error", sa.String(), nullable=True),
+        sa.ForeignKeyConstraint(["run_id"], ["runs.id"], name=op.f("fk_recording_imports_run_id")),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_recording_imports")),
+    )
+    with op.batch_alter_table("recording_imports", schema=None) as batch_op:
+        batch_op.create_index(batch_op.f("ix_recording_imports_due_at"), ["due_at"], unique=False)
 
     op.create_table(
         "recordings",
@@ -578,6 +580,10 @@ def downgrade() -> None:
 
     op.drop_table("rejudgings")
     op.drop_table("recordings")
+    with op.batch_alter_table("recording_imports", schema=None) as batch_op:
+        batch_op.drop_index(batch_op.f("ix_recording_imports_due_at"))
+
+    op.drop_table("recording_imports")
     with op.batch_alter_table("buggy_programs", schema=None) as batch_op:
         batch_op.drop_index(batch_op.f("ix_buggy_programs_problem_id"))
 
@@ -603,10 +609,6 @@ def downgrade() -> None:
 
     op.drop_table("model_tests")
     op.drop_table("share_links")
-    with op.batch_alter_table("recording_imports", schema=None) as batch_op:
-        batch_op.drop_index(batch_op.f("ix_recording_imports_due_at"))
-
-    op.drop_table("recording_imports")
     op.drop_table("problem_sets")
     op.drop_table("model_endpoints")
     op.drop_table("heartbeats")

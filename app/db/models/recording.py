@@ -43,6 +43,7 @@ class RecordingImport(Chore):
     done: Mapped[int] = mapped_column(default=0)
     total: Mapped[int | None]
     """Programs to re-execute; None until the file is read."""
+    run_id: Mapped[int | None] = mapped_column(ForeignKey("runs.id"))
     report: Mapped[dict[str, Any] | None] = mapped_column(Json)
     """Of an import that succeeded: the fields of `app.services.import_recording.RecordingReport`."""
 

@@ -75,7 +75,7 @@ class TrajectoryGroup:
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """One run in numbers. `cost` None is unknown; `evidence` says how far verdicts and totals can be trusted."""
+    """One run in numbers. `tokens` and `cost` None are unknown; `evidence` says how far verdicts and totals can be trusted."""
 
     id: int
     status: str
@@ -88,11 +88,13 @@ class RunSummary:
     problem_set_version: int
     problems: int
     ended: int
-    judge_version: int
+    judge_version: int | None
+    imported_from: str | None
+    demo: bool
     counts: DecayCounts
     evidence: Evidence
     decay: Decay
-    tokens: int
+    tokens: int | None
     cost: float | None
     created_at: datetime
     finished_at: datetime | None
@@ -105,6 +107,7 @@ class RunSummary:
             "near_limit": evidence.near_limit,
             "unsandboxed": evidence.unsandboxed,
             "sandbox_failures": evidence.sandbox_failures,
+            "recorded": evidence.recorded,
             "outdated": evidence.outdated,
             "ended_early": self.counts.ended_early,
             "surplus": evidence.surplus,
@@ -193,6 +196,8 @@ def run_summary(session: Session, run_id: int, judge_version: int) -> RunSummary
         problems=run.trajectories_total,
         ended=run.trajectories_ended,
         judge_version=run.judge_version,
+        imported_from=run.imported_from,
+        demo=run.demo,
         counts=counts,
         evidence=run_evidence(session, run_id, judge_version),
         decay=counts.decay(),

@@ -73,6 +73,7 @@ def computed_figures(session: Session, run_id: int, judge_version: int) -> RunFi
         surplus=evidence.surplus,
         rejudged_midway=evidence.rejudged_midway,
         sandbox_failures=evidence.sandbox_failures,
+        recorded=evidence.recorded,
         tokens_unknown=evidence.tokens_unknown,
         possibly_billed=evidence.possibly_billed,
         repeats=wilson(repeats, attempts),

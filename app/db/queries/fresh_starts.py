@@ -41,7 +41,7 @@ class Arm:
     @property
     def tokens(self) -> int:
         """Tokens of all its attempts, whoever paid for them."""
-        return self.run.tokens_spent + self.run.tokens_shared
+        return (self.run.tokens_spent or 0) + self.run.tokens_shared  # an imported run, which may not know, has no arms
 
     @property
     def cost(self) -> float | None:

@@ -72,7 +72,7 @@ class BoardOrder:
 
 @dataclass(frozen=True, slots=True)
 class BoardRow:
-    """One run on a board. `cost` None is unknown; `figures` None are not computed yet."""
+    """One run on a board. `tokens` and `cost` None are unknown; `figures` None are not computed yet."""
 
     run_id: int
     endpoint_id: int
@@ -85,13 +85,16 @@ class BoardRow:
     problem_set_version: int
     problem_set_hash: str
     protocol: Protocol
-    prompts_version: int
-    judge_version: int
+    prompts_version: int | None
+    judge_version: int | None
     subset: tuple[str, ...] | None
+    imported_from: str | None
+    unknown: tuple[str, ...]
+    demo: bool
     status: str
     problems: int
     ended: int
-    tokens: int
+    tokens: int | None
     cost: float | None
     created_at: datetime
     finished_at: datetime | None
@@ -115,6 +118,7 @@ class BoardRow:
             sampling=self.sampling,
             sandboxes=() if figures is None else tuple(sorted(figures.sandboxes)),
             memory_tiers=() if figures is None else tuple(sorted(figures.memory_tiers)),
+            unknown=self.unknown,
         )
 
     @property
@@ -242,6 +246,9 @@ def board_rows(session: Session, run_ids: Sequence[int]) -> dict[int, BoardRow]:
             Run.prompts_version,
             Run.judge_version,
             Run.subset,
+            Run.imported_from,
+            Run.unknown,
+            Run.demo,
             Run.status,
             Run.trajectories_total,
             Run.trajectories_ended,
@@ -280,6 +287,9 @@ def board_rows(session: Session, run_ids: Sequence[int]) -> dict[int, BoardRow]:
             prompts_version=row.prompts_version,
             judge_version=row.judge_version,
             subset=None if row.subset is None else tuple(row.subset),
+            imported_from=row.imported_from,
+            unknown=tuple(row.unknown or ()),
+            demo=row.demo,
             status=row.status,
             problems=row.trajectories_total,
             ended=row.trajectories_ended,

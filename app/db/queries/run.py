@@ -22,6 +22,7 @@ from app.db.models import (
 )
 from app.db.queries.labels import trajectory_label
 from app.domain.errors import NotFoundError
+from app.domain.verdicts import Verdict
 from app.domain.ports import Sampling
 
 PAGE = 50
@@ -69,6 +70,8 @@ class Evidence:
     """Attempts with a replaced verdict that others followed: those answer feedback on the old one."""
     sandbox_failures: int
     """Executions that failed for the sandbox's sake and were tried again."""
+    recorded: int
+    """Verdicts as a recording has them, which no judge of ours gave."""
     repeats: int
     tokens_unknown: int
     cost_unknown: int
@@ -158,6 +161,7 @@ def run_evidence(session: Session, run_id: int, judge_version: int) -> Evidence:
             times(Attempt.repeats_attempt.is_not(None)),
             times(Attempt.prompt_tokens.is_(None) | Attempt.completion_tokens.is_(None)),
             times(Attempt.cost.is_(None)),
+            times(_COUNTED & Attempt.judge_version.is_(None) & (Attempt.verdict != Verdict.NO_CODE)),
         )
         .select_from(Attempt)
         .join(Trajectory, Trajectory.id == Attempt.trajectory_id)
@@ -185,7 +189,7 @@ def run_evidence(session: Session, run_id: int, judge_version: int) -> Evidence:
             times(Trajectory.outcome == TrajectoryOutcome.INFRASTRUCTURE),
         ).where(Trajectory.run_id == run_id)
     ).one()
-    attempts, weak, near_limit, unsandboxed, outdated, surplus, repeats, tokens_unknown, cost_unknown = counts
+    attempts, weak, near_limit, unsandboxed, outdated, surplus, repeats, tokens_unknown, cost_unknown, recorded = counts
     return Evidence(
         attempts=attempts,
         weak=weak,
@@ -195,6 +199,7 @@ def run_evidence(session: Session, run_id: int, judge_version: int) -> Evidence:
         surplus=surplus,
         rejudged_midway=rejudged_midway or 0,
         sandbox_failures=sandbox_failures,
+        recorded=recorded,
         repeats=repeats,
         tokens_unknown=tokens_unknown,
         cost_unknown=cost_unknown,

@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, Float, Select, and_, cast, func, or_, sele
 from sqlalchemy.orm import Session
 
 from app.db.base import LARGEST_ID
-from app.db.models import ModelEndpoint, ProblemRow, ProblemSetRow, Run
+from app.db.models import EndpointKind, ModelEndpoint, ProblemRow, ProblemSetRow, Run
 from app.db.queries.problem_sets import from_easy_to_hard
 from app.db.queries.progress import Progress, Wait, progress, run_waits
 from app.domain.errors import InputError
@@ -35,7 +35,7 @@ _SORTED_BY: dict[SortKey, tuple[ColumnElement[Any], type]] = {
     SortKey.MODEL: (ModelEndpoint.name.expression, str),
     SortKey.PROGRESS: (cast(Run.trajectories_ended, Float) / Run.trajectories_total, float),
     SortKey.SOLVED: (Run.trajectories_solved.expression, int),
-    SortKey.TOKENS: (Run.tokens_spent.expression, int),
+    SortKey.TOKENS: (func.coalesce(Run.tokens_spent, -1), int),
     SortKey.COST: (func.coalesce(Run.cost_spent, -1.0), float),
 }
 
@@ -64,7 +64,7 @@ class RunOrder:
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """One line of the list. `cost` None is unknown."""
+    """One line of the list. `tokens` and `cost` None are unknown."""
 
     id: int
     model_name: str
@@ -72,7 +72,9 @@ class RunRow:
     problem_set_name: str
     problem_set_version: int
     protocol: Protocol
-    judge_version: int
+    judge_version: int | None
+    imported_from: str | None
+    demo: bool
     status: str
     status_reason: str | None
     dry_run: bool
@@ -81,7 +83,7 @@ class RunRow:
     solved: int
     progress: Progress
     wait: Wait | None
-    tokens: int
+    tokens: int | None
     cost: float | None
     created_at: datetime
     finished_at: datetime | None
@@ -133,6 +135,8 @@ def list_runs(
             problem_set_version=set_version,
             protocol=run.protocol,
             judge_version=run.judge_version,
+            imported_from=run.imported_from,
+            demo=run.demo,
             status=run.status,
             status_reason=run.status_reason,
             dry_run=run.dry_run,
@@ -193,9 +197,10 @@ def _is_whole(text: str) -> bool:
 
 
 def model_choices(session: Session, *, archived: bool = True) -> list[Choice]:
-    """Every model, by name; those put away only where `archived`."""
+    """Every model, by name; those put away or of recorded runs, which cannot be asked, only where `archived`."""
     query = select(ModelEndpoint.id, ModelEndpoint.name).order_by(ModelEndpoint.name)
-    rows = session.execute(query if archived else query.where(ModelEndpoint.archived_at.is_(None)))
+    asked = and_(ModelEndpoint.archived_at.is_(None), ModelEndpoint.kind != EndpointKind.RECORDED)
+    rows = session.execute(query if archived else query.where(asked))
     return [Choice(id_, name) for id_, name in rows]
 
 

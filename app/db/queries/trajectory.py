@@ -31,7 +31,7 @@ class AttemptDetail:
 
     attempt: Attempt
     messages: Sequence[dict[str, str]]
-    reply: str
+    reply: str | None
     program: dict[str, str] | None
     feedback: str | None
     first_failure: dict[str, Any] | None
@@ -120,7 +120,7 @@ def trajectory_detail(session: Session, run_id: int, trajectory_id: int) -> Traj
 def _detail(attempt: Attempt, transcript: Transcript, superseded: Sequence[SupersededJudgement]) -> AttemptDetail:
     return AttemptDetail(
         attempt=attempt,
-        messages=transcript.messages,
+        messages=transcript.messages or (),
         reply=transcript.reply,
         program=transcript.program,
         feedback=transcript.feedback,

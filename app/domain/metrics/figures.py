@@ -7,7 +7,7 @@ from app.domain.metrics.decay import Decay
 from app.domain.metrics.intervals import Estimate, Proportion
 from app.domain.metrics.repairs import RepairFigures
 
-METRICS_VERSION = 3
+METRICS_VERSION = 4
 """Raised with every change of a formula or of what is stored: figures of another version are computed anew."""
 
 
@@ -23,7 +23,8 @@ class RunFigures:
         By attempt, see `app.domain.metrics.decay.risk_sets`.
     excluded, cut_short, ended_early, visible_only, running, waiting
         Trajectories that left, or have not ended; see `DecayCounts`.
-    attempts, weak, near_limit, unsandboxed, surplus, rejudged_midway, sandbox_failures, tokens_unknown, possibly_billed
+    attempts, weak, near_limit, unsandboxed, surplus, rejudged_midway, sandbox_failures, recorded, tokens_unknown,
+    possibly_billed
         See `Evidence`.
     repeats
         Debugging attempts (t ≥ 1) whose program equals an earlier one of its trajectory, of all that count.
@@ -50,6 +51,7 @@ class RunFigures:
     surplus: int
     rejudged_midway: int
     sandbox_failures: int
+    recorded: int
     tokens_unknown: int
     possibly_billed: int
     repeats: Proportion

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Self
 
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
+from sqlalchemy.orm import Session
 
 from app.db.base import LARGEST_ID
 from app.db.models import RunStatus
@@ -12,6 +13,7 @@ from app.db.queries import runs as queries
 from app.db.queries.decay_counts import RunSummary, run_summary
 from app.db.queries.fresh_starts import fresh_starts
 from app.db.queries.progress import Progress, Wait, WaitKind
+from app.db.queries.recordings import imported_run
 from app.db.queries.run import run_head, run_trajectories
 from app.db.queries.trajectory import trajectory_detail
 from app.domain.protocol.policy import (
@@ -31,6 +33,7 @@ from app.judge.judge import JUDGE_VERSION
 from app.services.add_arms import ArmRequest, start_arms
 from app.services.control_run import cancel_run, pause_run, resume_run
 from app.services.plan_run import Basis, Range, plan_run
+from app.services.remove_recording import remove_recording
 from app.services.retry_run import retry_run
 from app.services.submit_run import DEFAULT_IN_FLIGHT, RunRequest, submit_run
 from app.web import pace
@@ -192,14 +195,20 @@ class ProgressOut(BaseModel):
 
 
 class RunLineOut(BaseModel):
-    """A run in a list. `cost` null is unknown; `judging_outdated`: its verdicts are by other rules than today's."""
+    """A run in a list. `tokens` and `cost` null are unknown.
+
+    `judging_outdated`: its verdicts are by other rules than today's. `imported_from` is the format of the recording
+    that it was imported from, null for a run made here; `demo`: it is shipped to show what it shows.
+    """
 
     id: int
     model: str
     problem_set: str
     problem_set_version: int
-    judge_version: int
+    judge_version: int | None
     judging_outdated: bool
+    imported_from: str | None
+    demo: bool
     status: str
     status_reason: str | None
     dry_run: bool
@@ -208,7 +217,7 @@ class RunLineOut(BaseModel):
     problems: int
     ended: int
     solved: int
-    tokens: int
+    tokens: int | None
     cost: float | None
     created_at: datetime
     finished_at: datetime | None
@@ -233,6 +242,62 @@ class PointOut(BaseModel):
     high: float | None
 
 
+class DisagreementOut(BaseModel):
+    """An attempt that was judged here, and not as it is recorded. `counts`: its verdict is in the figures."""
+
+    trajectory: int
+    label: str
+    attempt: int
+    recorded: str
+    judged: str
+    counts: bool
+
+
+class RecordingOut(BaseModel):
+    """Where an imported run comes from. `unknown` names the conditions that its recording does not say.
+
+    `re_executed`: every recorded program was judged here when it was imported; `disagreements` are the verdicts that
+    came out otherwise. `skipped` are records that were left out: their place, and why.
+    """
+
+    file_name: str
+    sha256: str
+    imported_at: datetime
+    re_executed: bool
+    unknown: list[str]
+    skipped: list[dict[str, str]]
+    notes: list[str]
+    disagreements: list[DisagreementOut]
+
+    @classmethod
+    def read(cls, session: Session, run_id: int) -> Self | None:
+        """That of a run, None for one that was made here."""
+        found = imported_run(session, run_id)
+        if found is None:
+            return None
+        row = found.recording
+        return cls(
+            file_name=printable(row.file_name),
+            sha256=row.sha256,
+            imported_at=row.imported_at,
+            re_executed=row.re_executed,
+            unknown=list(found.unknown),
+            skipped=row.skipped,
+            notes=row.notes,
+            disagreements=[
+                DisagreementOut(
+                    trajectory=one.trajectory_id,
+                    label=one.label,
+                    attempt=one.attempt_index,
+                    recorded=one.recorded,
+                    judged=one.judged,
+                    counts=one.counts,
+                )
+                for one in found.disagreements
+            ],
+        )
+
+
 class RunOut(BaseModel):
     """A run with its published decay index. Shares are fractions; null is undefined or unknown.
 
@@ -245,8 +310,11 @@ class RunOut(BaseModel):
     model: str
     problem_set: str
     problem_set_version: int
-    judge_version: int
+    judge_version: int | None
     judging_outdated: bool
+    imported_from: str | None
+    demo: bool
+    recording: RecordingOut | None
     caveats: dict[str, int]
     status: str
     status_reason: str | None
@@ -267,14 +335,14 @@ class RunOut(BaseModel):
     r_squared: float | None
     half_life: float | None
     t_theta: dict[int, int | None] | None
-    tokens: int
+    tokens: int | None
     tokens_unknown: int
     cost: float | None
     created_at: datetime
     finished_at: datetime | None
 
     @classmethod
-    def of(cls, summary: RunSummary) -> Self:
+    def of(cls, summary: RunSummary, recording: RecordingOut | None) -> Self:
         """From the query's result."""
         index = summary.decay
         return cls(
@@ -283,7 +351,10 @@ class RunOut(BaseModel):
             problem_set=summary.problem_set_name,
             problem_set_version=summary.problem_set_version,
             judge_version=summary.judge_version,
-            judging_outdated=summary.judge_version != JUDGE_VERSION,
+            judging_outdated=summary.judge_version not in (None, JUDGE_VERSION),
+            imported_from=summary.imported_from,
+            demo=summary.demo,
+            recording=recording,
             caveats=summary.caveats(),
             status=summary.status,
             status_reason=summary.status_reason,
@@ -364,7 +435,9 @@ def list_runs(
             problem_set=row.problem_set_name,
             problem_set_version=row.problem_set_version,
             judge_version=row.judge_version,
-            judging_outdated=row.judge_version != JUDGE_VERSION,
+            judging_outdated=row.judge_version not in (None, JUDGE_VERSION),
+            imported_from=row.imported_from,
+            demo=row.demo,
             status=row.status,
             status_reason=row.status_reason,
             dry_run=row.dry_run,
@@ -464,6 +537,12 @@ def add_arms(state: State, run_id: RowId, body: ArmsIn) -> dict[str, Any]:
     return get_fresh_starts(state, run_id)
 
 
+@router.delete("/{run_id}", status_code=204)
+def remove_imported_run(state: State, run_id: RowId) -> None:
+    """Remove an imported run wholly, with all its attempts. A run made here is not removed."""
+    remove_recording(state.db, run_id)
+
+
 @router.post("/{run_id}/cancel")
 def cancel(state: State, run_id: RowId) -> RunOut:
     """Stop a run; what was judged before is kept."""
@@ -500,4 +579,4 @@ def _range(values: Range) -> RangeOut:
 
 def _run(state: AppState, run_id: int) -> RunOut:
     with state.db.read() as session:
-        return RunOut.of(run_summary(session, run_id, JUDGE_VERSION))
+        return RunOut.of(run_summary(session, run_id, JUDGE_VERSION), RecordingOut.read(session, run_id))

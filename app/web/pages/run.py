@@ -13,13 +13,14 @@ from app.db.models import RunStatus
 from app.db.queries import run as queries
 from app.db.queries.decay_counts import decay_counts
 from app.db.queries.progress import progress, run_waits
+from app.db.queries.recordings import imported_run
 from app.db.queries.rejudging import rejudgings_of
 from app.db.session import Database
 from app.domain.protocol.prompts import prompts_name
 from app.judge.judge import JUDGE_VERSION
 from app.services.control_run import PAUSED_BY_HAND, cancel_run, pause_run, resume_run
 from app.services.retry_run import retry_run
-from app.web import charts, fits, pace, wording
+from app.web import charts, conditions, fits, pace, wording
 from app.web.commands import create_command
 from app.web.deps import RowId, State
 from app.web.live import Snapshot
@@ -131,6 +132,7 @@ def _context(
         grid = queries.run_grid(session, run_id, by_solution=not (head.live or was_live))
         trajectories = queries.run_trajectories(session, run_id, outcome, after)
         rejudgings = rejudgings_of(session, run_id)
+        imported = None if head.run.imported_from is None else imported_run(session, run_id)
         waits = run_waits(session, [head.run], now)
     found = fits.fits(counts.solved, counts.of, counts.censored)
     index = found.published
@@ -146,7 +148,7 @@ def _context(
         "wait": waits.get(run.id),
         "by_hand": run.status_reason == PAUSED_BY_HAND,
         "policy": policy,
-        "prompts_name": prompts_name(run.prompts_version, policy),
+        "prompts_name": "unknown" if run.prompts_version is None else prompts_name(run.prompts_version, policy),
         "counts": counts,
         "index": index,
         "fits": found,
@@ -157,7 +159,10 @@ def _context(
             counts, by_solution=not (head.live or was_live), shown=len(grid.columns), total=grid.total
         ),
         "trajectories": trajectories,
-        "retriable": 0 if run.status == RunStatus.CANCELLED else evidence.infrastructure,
+        "imported": imported,
+        "unknown": () if imported is None else imported.unknown,
+        "condition_label": conditions.label,
+        "retriable": 0 if run.status == RunStatus.CANCELLED or imported is not None else evidence.infrastructure,
         "rejudgings": rejudgings,
         "outcome": outcome,
         "outcomes": OUTCOME_FILTERS,

@@ -84,7 +84,10 @@ def new_run(
     form = RunForm(problem_set=problem_set, model=model)
     if clone is not None:
         with state.db.read() as session:
-            form = run_form(run_head(session, clone).run)
+            cloned = run_head(session, clone).run
+        if cloned.imported_from is not None:
+            raise ConflictError(f"run {clone} was imported: its model cannot be asked, so it is not cloned")
+        form = run_form(cloned)
     errors = FieldErrors()
     wanted = read_run(form, errors)
     # A form that is not filled in yet has no errors to show.

@@ -74,7 +74,7 @@ def _found(entry: AttemptDetail, query: str) -> dict[str, int]:
     return {
         "program": sum(occurrences(source, query) for source in (entry.program or {}).values()),
         "feedback": occurrences(entry.feedback, query),
-        "reply": occurrences(entry.reply, query),
+        "reply": occurrences(entry.reply or "", query),
         "conversation": sum(occurrences(message["content"], query) for message in entry.messages),
         "stdout": occurrences(entry.stdout, query),
         "stderr": occurrences(entry.stderr, query),

@@ -110,5 +110,5 @@ SOUND = zipped(("a", b"some text that is long enough to be compressed, compresse
     ids=["empty", "two bytes", "text", "cut", "damaged", "unknown compression"],
 )
 def test_what_is_no_sound_archive(data: bytes) -> None:
-    with pytest.raises(FormatError, match=r"^(not a sound zip archive|the zip archive is damaged): "):
+    with pytest.raises(FormatError, match=r"^(not a sound zip or tar archive|the archive is damaged): "):
         archive.files(data)

@@ -249,7 +249,7 @@ def test_what_is_wrong_is_named_with_its_file(changes: dict[str, str | None], re
 
 
 def test_what_is_no_archive() -> None:
-    with pytest.raises(FormatError, match=r"^not a sound zip archive: "):
+    with pytest.raises(FormatError, match=r"^not a sound zip or tar archive: "):
         read_problem_set(b"{}", format="quixbugs", name="own")
 
 
