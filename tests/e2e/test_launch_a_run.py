@@ -65,8 +65,8 @@ def test_a_run_of_the_baseline_shows_its_curve(address: str, page: Page) -> None
     expect(page.locator("#live")).to_contain_text("Completed", timeout=RUN_SECONDS)
     expect(page.locator("#live .scatterlayer .point").first).to_be_attached()
     expect(page.locator("#live")).to_contain_text("E0, solved at the first repair")
-    expect(page.locator("#live")).to_contain_text("of 12")
-    # Twelve trajectories, each a link to its attempts.
+    expect(page.locator("#live")).to_contain_text("of 36")
+    # As many trajectories, each a link to its attempts.
     links = page.locator("a[href*='/trajectories/']")
     links.last.click()
     expect(page.get_by_role("heading", level=1)).to_be_visible()

@@ -1,8 +1,8 @@
-"""*Starter*: twelve small problems of our own, each with a reference and one bug made by hand (licence: Apache-2.0).
+"""*Starter*: 36 small problems of our own, each with a reference and a buggy program made by hand (Apache-2.0).
 
 Each problem is a JSON file in the native format, which leaves its programs to `references/` and `buggy/`, where they
-can be read and checked as Python. Expected values of small cases were derived by hand, those of large ones from a
-closed form; the tests hold them against brute force.
+can be read and checked as Python. Expected values of small cases are held against brute force by the tests, those of
+large ones come from a closed form.
 """
 
 import json

@@ -63,9 +63,9 @@ def test_the_starter(imported: tuple[Home, Ended]) -> None:
         "notes",
     ]
     assert (document["name"], document["version"], document["created"]) == ("starter", 1, True)
-    assert (document["problems"], document["buggy_programs"], document["rejected"]) == (12, 12, [])
+    assert (document["problems"], document["buggy_programs"], document["rejected"]) == (36, 36, [])
     # Progress is no part of the document.
-    assert ended.err == "tried 12 of 12 problems\n"
+    assert ended.err == "tried 36 of 36 problems\n"
     assert home.path.stat().st_mode & 0o777 == 0o700
 
 
@@ -91,7 +91,7 @@ def test_a_file_and_the_list(home: Home, tmp_path: Path) -> None:
         "problems": 1,
         "licence": "CC0-1.0",
     }
-    assert (starter["name"], starter["version"], starter["problems"]) == ("starter", 1, 12)
+    assert (starter["name"], starter["version"], starter["problems"]) == ("starter", 1, 36)
     assert home.call("problems", "list").out.splitlines()[0] == f"my v1  1 problems  {document['content_hash'][:8]}"
 
 

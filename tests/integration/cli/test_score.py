@@ -42,7 +42,7 @@ def test_a_rewrite_fixes_the_bug_and_is_not_precise(home: Home, rewrite: Path) -
     text = home.call("score", rewrite, *ITEM, "--epsilon", "0", "--compat").out.splitlines()
     assert text[0] == "precision 14.3%  recall 100.0%  F1 25.0%  unit tests pass"
     assert text[1] == "7 line edits, ε = 0, rules of the published code"
-    assert text[2].startswith("bug 1 (line 14, Algorithm / Invalid API call): fixed, 1 essential, credit 1; block 1")
+    assert text[2].startswith("bug 1 (line 14, Build/Package/Merge / Invalid API Call): fixed, 1 essential, credit 1; block 1")
 
 
 def test_the_reference_and_no_change(home: Home, tmp_path: Path) -> None:
@@ -79,4 +79,4 @@ def test_an_item_by_its_names(home: Home, rewrite: Path, item: str) -> None:
 def test_an_item_that_is_not_there(home: Home, rewrite: Path) -> None:
     ended = home.call("score", rewrite, "--problems", "starter", "--item", "absent")
     assert (ended.code, ended.out) == (2, "")
-    assert ended.err.startswith("halflife: starter has no buggy program 'absent'; there are 12: beacon_overlap/common-")
+    assert ended.err.startswith("halflife: starter has no buggy program 'absent'; there are 36: beacon_overlap/common-")

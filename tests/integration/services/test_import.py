@@ -316,7 +316,7 @@ def test_every_field_comes_back(database: Database, sandbox: Sandbox) -> None:
 def test_the_starter_with_its_large_cases(database: Database, sandbox: Sandbox) -> None:
     starter = starter_set()
     report = import_problem_set(database, sandbox, starter, slots=2, progress=lambda *_: None)
-    assert (report.rejected, report.problems, report.buggy_programs) == ((), 12, 12)
+    assert (report.rejected, report.problems, report.buggy_programs) == ((), 36, 36)
     assert stored(database, report.problem_set_id) == list(starter.problems)
 
 

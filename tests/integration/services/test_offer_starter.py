@@ -37,7 +37,7 @@ def versions(database: Database) -> list[tuple[str, int]]:
 
 
 def test_offered_once(database: Database, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    # The twelve real ones are imported by the tests of importing.
+    # The real ones are imported by the tests of importing.
     monkeypatch.setattr("app.services.offer_starter.starter_set", lambda: SMALL)
     opened: list[Sandbox] = []
 

@@ -1,1 +1,1 @@
-"""The starter problems with one bug each, by hand; what is wrong stands in the problem's JSON file."""
+"""The starter problems with bugs made by hand; what is wrong stands in the problem's JSON file."""
