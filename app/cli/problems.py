@@ -15,6 +15,7 @@ from app.datasets.starter import starter_set
 from app.db.models import ProblemSetRow
 from app.domain.errors import InputError
 from app.domain.problems import ProblemSet
+from app.services.challenge_set import ChallengeRequest, make_challenge_set
 from app.services.import_problem_set import ImportReport, import_problem_set
 
 app = typer.Typer(help="Problem sets: import and list.", no_args_is_help=True)
@@ -50,6 +51,22 @@ def import_(
         )
     for rejection in report.rejected:
         note(f"left out: {rejection.key}: {rejection.reason}")
+    emit(asdict(report), as_json, _text(report))
+
+
+@app.command("challenge")
+def challenge(
+    runs: Annotated[str, typer.Option(help="Ids of runs of one problem set: 1,2,3.")],
+    size: Annotated[int, typer.Option(help="How many problems.")],
+    name: Annotated[str, typer.Option(help="Name of the new set; a set of that name gets a new version.")],
+    as_json: JsonFlag = False,
+) -> None:
+    """Make a problem set of what runs failed most at their first attempts; ties are broken by key."""
+    words = runs.replace(",", " ").split()
+    if not all(word.isascii() and word.isdigit() and len(word) < 10 for word in words):
+        raise InputError(f"--runs: ids separated by commas, such as 1,2,3, not {runs!r}")
+    with installation() as opened:
+        report = make_challenge_set(opened.db, ChallengeRequest([int(word) for word in words], size, name))
     emit(asdict(report), as_json, _text(report))
 
 

@@ -21,7 +21,8 @@ from app.db.queries.runs import RunFilter, RunOrder, SortKey, list_runs
 from app.db.queries.trajectory import trajectory_detail
 from app.domain.errors import SandboxError
 from app.domain.metrics.decay import DecayStatus
-from app.domain.protocol.policy import Disclosure, History, Protocol, Start, StopOn
+from app.domain.protocol.grid import SamplingGrid
+from app.domain.protocol.policy import Disclosure, History, Prompts, Protocol, Start, StopOn
 from app.domain.protocol.restart import FreshStart, RestartRule
 from app.domain.work import WorkerKind
 from app.judge.judge import JUDGE_VERSION
@@ -88,6 +89,14 @@ def create(
     arm: ArmOption = None,
     independent: IndependentFlag = False,
     wait: Annotated[bool, typer.Option("--wait", help="Follow the run; starts workers if none are running.")] = False,
+    prompts: Annotated[Prompts, typer.Option(help="Whose words task and feedback have.")] = Prompts.HALFLIFE,
+    hint: Annotated[bool, typer.Option("--hint", help="Ask for a fast algorithm in a line after the task.")] = False,
+    temperature: Annotated[float | None, typer.Option(help="The model's own when left out.")] = None,
+    top_p: Annotated[float | None, typer.Option(help="The model's own when left out.")] = None,
+    grid_temperature: Annotated[
+        str, typer.Option(help="A run for each of these, such as 0.1,0.9; with --grid-top-p for each pair.")
+    ] = "",
+    grid_top_p: Annotated[str, typer.Option(help="The same for top-p.")] = "",
     as_json: JsonFlag = False,
 ) -> None:
     """Start a run. With --wait, the exit code is 0 when it completed."""
@@ -114,7 +123,12 @@ def create(
             first=first,
             budget_tokens=budget_tokens,
             budget_cost=budget_cost,
+        prompts=prompts,
+        hint=hint,
+        temperature=temperature,
+        top_p=top_p,
             max_in_flight=in_flight,
+    cells = SamplingGrid.parse(grid_temperature, grid_top_p)
             dry_run=dry_run,
             arms=tuple(ArmRequest.parse(text) for text in arm or ()),
             arms_independent=independent,
@@ -132,6 +146,7 @@ def create(
         note(f"run {run_id} is {summary.status}: {summary.status_reason or why}{'' if not arm else '; see its arms'}")
         raise typer.Exit(3)
 
+            grid=cells,
 
 @app.command("show")
 def show(run_id: RunId, as_json: JsonFlag = False) -> None:

@@ -95,11 +95,22 @@ def import_problem_set(
     if not sound:
         reasons = "; ".join(f"{r.key}: {r.reason}" for r in rejected[:3])
         raise InputError(f"no problem of {problem_set.name} is sound ({reasons})")
+    return store_problem_set(db, replace(problem_set, problems=tuple(sound)), tuple(weak), tuple(rejected), stored)
+
+
+def store_problem_set(
+    db: Database,
+    problem_set: ProblemSet,
+    weak: tuple[str, ...],
+    rejected: tuple[Rejection, ...] = (),
+    stored: Callable[[Session, ImportReport], None] = lambda _session, _report: None,
+) -> ImportReport:
+    """Store a set of sound problems as a version of its name, the same content once; `stored` as above."""
     try:
-        return _store(db, problem_set, sound, tuple(weak), tuple(rejected), stored)
+        return _store(db, problem_set, weak, rejected, stored)
     except IntegrityError:
         # Another import took this version meanwhile, which is stored by now.
-        return _store(db, problem_set, sound, tuple(weak), tuple(rejected), stored)
+        return _store(db, problem_set, weak, rejected, stored)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,11 +196,11 @@ def _words(judgement: Judgement) -> str:
 def _store(
     db: Database,
     problem_set: ProblemSet,
-    problems: Sequence[Problem],
     weak: tuple[str, ...],
     rejected: tuple[Rejection, ...],
     stored: Callable[[Session, ImportReport], None],
 ) -> ImportReport:
+    problems = problem_set.problems
     content_hash = _content_hash(problems)
     report = {"notes": list(problem_set.notes), "weak": list(weak), "rejected": [asdict(r) for r in rejected]}
     with db.write() as session:

@@ -32,6 +32,7 @@ from app.domain.protocol.policy import (
 from app.domain.protocol.presets import PRESETS
 from app.domain.protocol.restart import COUNTED, NO_FRESH_START, FreshStart, RestartRule
 from app.services.add_arms import ArmRequest
+from app.services.challenge_set import ChallengeRequest
 from app.services.manage_endpoints import DEFAULT_TIMEOUT_SECONDS, EndpointChange, EndpointRequest
 from app.services.submit_run import DEFAULT_IN_FLIGHT, RunRequest
 
@@ -129,6 +130,15 @@ class EndpointChangeForm(BaseModel):
 
 @dataclass
 class FieldErrors:
+class ChallengeForm(BaseModel):
+    """The form that makes a challenge set, as typed. `query` is the address of the page it stands on."""
+
+    query: str = ""
+    run: list[str] = []
+    size: str = "32"
+    name: str = ""
+
+
     """Messages by field, gathered while a form is read."""
 
     messages: dict[str, str] = field(default_factory=dict)
@@ -189,6 +199,18 @@ def read_run(form: RunForm, errors: FieldErrors) -> RunRequest:
     attempts = errors.read("attempts", lambda: _whole(form.attempts, 1, MAX_ATTEMPTS), 6)
     after = errors.read("fresh_start_after", lambda: _optional(form.fresh_start_after, _restart_number), None)
     fresh_start = errors.read("fresh_start", lambda: _fresh_start(form.fresh_start, after, attempts), NO_FRESH_START)
+CHALLENGE_FIELDS = {"runs": "run", "size": "size", "name": "name"}
+
+
+def read_challenge(form: ChallengeForm, errors: FieldErrors) -> ChallengeRequest:
+    """The set the form asks for; only to be used where `errors` stays empty."""
+    return ChallengeRequest(
+        run_ids=errors.read("run", lambda: [_row(text, "runs of this table") for text in form.run], []),
+        size=errors.read("size", lambda: _positive_whole(form.size), 1),
+        name=errors.read("name", lambda: _line(form.name), ""),
+    )
+
+
     start = errors.read("start", lambda: _choice(form.start, Start), Start.GENERATE)
     protocol = Protocol(
         start=start,

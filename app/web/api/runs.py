@@ -17,14 +17,17 @@ from app.db.queries.recordings import imported_run
 from app.db.queries.run import run_head, run_trajectories
 from app.db.queries.trajectory import trajectory_detail
 from app.domain.protocol.policy import (
+from app.domain.protocol.grid import MOST_CELLS, SamplingGrid
     MAX_ATTEMPTS,
     MAX_CPU_SECONDS,
     MAX_MEMORY_MB,
     MAX_SYSTEM_PROMPT,
     MIN_MEMORY_MB,
+    MAX_TEMPERATURE,
     Disclosure,
     History,
     Protocol,
+    Prompts,
     Start,
     StopOn,
 )
@@ -70,6 +73,17 @@ class FreshStartIn(BaseModel):
 class ProtocolIn(BaseModel):
     """How the run proceeds."""
 
+class GridIn(BaseModel):
+    """A run for each temperature × top-p; an empty list leaves the protocol's own value."""
+
+    temperature: list[float] = Field(default=[], max_length=MOST_CELLS)
+    top_p: list[float] = Field(default=[], max_length=MOST_CELLS)
+
+    def grid(self) -> SamplingGrid:
+        """As the service takes it. Raises InputError."""
+        return SamplingGrid(tuple(self.temperature), tuple(self.top_p))
+
+
     start: Start = Start.GENERATE
     attempts: int = Field(default=6, ge=1, le=MAX_ATTEMPTS)
     disclosure: Disclosure = Disclosure.VISIBLE
@@ -83,6 +97,10 @@ class ProtocolIn(BaseModel):
 
     def protocol(self) -> Protocol:
         """As the rules take it. Raises InputError."""
+    prompts: Prompts = Prompts.HALFLIFE
+    hint: bool = False
+    temperature: float | None = Field(default=None, ge=0, le=MAX_TEMPERATURE, description="null: the model's own")
+    top_p: float | None = Field(default=None, gt=0, le=1, description="null: the model's own")
         return Protocol(**(self.model_dump() | {"fresh_start": FreshStart(**self.fresh_start.model_dump())}))
 
 
@@ -111,6 +129,7 @@ class RunIn(BaseModel):
             problem_set_id=self.problem_set_id,
             endpoint_id=self.model_id,
             protocol=self.protocol.protocol(),
+    grid: GridIn = GridIn()
             problems=self.problems,
             difficulties=self.difficulties,
             first=self.first,
@@ -129,6 +148,7 @@ class RangeOut(BaseModel):
     low: float
     high: float
 
+            grid=self.grid.grid(),
 
 class MessageOut(BaseModel):
     """One message of a conversation."""
@@ -458,7 +478,7 @@ def list_runs(
 
 @router.post("", status_code=201)
 def create_run(state: State, body: RunIn) -> RunOut:
-    """Start a run."""
+    """Start a run, or one for each cell of a grid: then the first of them is told."""
     run_id = submit_run(state.db, body.request())
     wake_run(state, run_id)
     return _run(state, run_id)
