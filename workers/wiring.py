@@ -25,7 +25,6 @@ from app.services.steps.transitions import Wakes
 from app.services.try_model import perform_model_test
 from app.services.upload_problem_set import perform_import
 from app.services.upload_recording import perform_recording
-from app.services.upload_recording import perform_recording
 from workers.base import Jobs, Worker
 
 
@@ -59,13 +58,6 @@ def build(kind: WorkerKind, settings: Settings) -> tuple[Worker, Callable[[], No
             ProblemImport,
             lambda claim: perform_import(db, claim, sandbox, slots=sandbox.slots, stopping=lambda: worker.stopping),
             tries=3,  # a file that ends every worker that reads it must not do so for ever
-            lease_seconds=settings.lease_seconds,
-        )
-        recordings = Chores(
-            db,
-            RecordingImport,
-            lambda claim: perform_recording(db, claim, judge, slots=sandbox.slots, stopping=lambda: worker.stopping),
-            tries=3,
             lease_seconds=settings.lease_seconds,
         )
         recordings = Chores(

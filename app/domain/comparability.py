@@ -62,8 +62,6 @@ class Conditions:
 
 UNKNOWN = "unknown"
 
-UNKNOWN = "unknown"
-
 _OBSERVED = ("sandboxes", "memory_tiers")
 """Conditions known from verdicts: a run without any differs in none of them."""
 

@@ -138,8 +138,6 @@ def _check_baseline(baseline: Run, endpoint: ModelEndpoint, *, shares: bool) -> 
         raise ConflictError(f"run {baseline.id} starts afresh itself: choose a run of one conversation as the baseline")
     if baseline.imported_from is not None:
         raise ConflictError(f"run {baseline.id} was imported: its model cannot be asked")
-    if baseline.imported_from is not None:
-        raise ConflictError(f"run {baseline.id} was imported: its model cannot be asked")
     if baseline.dry_run:
         raise ConflictError(f"run {baseline.id} is a dry run: choose a whole run as the baseline")
     if endpoint.kind == EndpointKind.REPAIR_SEARCH:

@@ -158,8 +158,6 @@ def check_model(request: RunRequest, endpoint: ModelEndpoint) -> None:
         raise InputError(f"budget: the price of {endpoint.name} is unknown, so a budget in money cannot be kept")
     if endpoint.kind == EndpointKind.RECORDED:
         raise InputError(f"model: {endpoint.name} holds recorded runs and cannot be asked")
-    if endpoint.kind == EndpointKind.RECORDED:
-        raise InputError(f"model: {endpoint.name} holds recorded runs and cannot be asked")
     if endpoint.kind != EndpointKind.REPAIR_SEARCH:
         return
     if request.protocol.start is not Start.DEBUG:

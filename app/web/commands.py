@@ -17,16 +17,6 @@ def import_command(head: RunHead) -> str:
     return shlex.join(words)
 
 
-def import_command(head: RunHead) -> str:
-    """`halflife recordings import …`, with a file to be filled in."""
-    run, problem_set = head.run, head.problem_set
-    words = ["halflife", "recordings", "import", "FILE", "--format", str(run.imported_from)]
-    words += ["--problems", f"{problem_set.name}@{problem_set.version}", "--model", head.endpoint.name]
-    if run.imported_from != "halflife":
-        words += ["--attempts", str(run.protocol.attempts)]
-    return shlex.join(words)
-
-
 def create_command(head: RunHead) -> str:
     """`halflife runs create …` with every option that decides what the run does; of an imported run, how it came in."""
     run, policy = head.run, head.run.protocol

@@ -50,8 +50,6 @@ def in_words(condition: str, value: Any) -> str:
     """A condition's value; different values may read alike where they are long."""
     if value == UNKNOWN:
         return "unknown"
-    if value == UNKNOWN:
-        return "unknown"
     match condition:
         case "problem_set_hash":
             return str(value)[:12]

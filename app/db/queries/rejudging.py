@@ -42,8 +42,6 @@ CENSORED = frozenset(
 
 VISIBLE_COLUMNS = ("visible_passed", "visible_total")
 
-VISIBLE_COLUMNS = ("visible_passed", "visible_total")
-
 TAKEN_BACK = "a re-judging took back the verdict that it ended on"
 
 
@@ -175,14 +173,6 @@ def stops_on_recorded(imported_from: str | None, policy: Protocol) -> bool:
     return imported_from is not None and policy.stop_on is StopOn.VISIBLE
 
 
-def stops_on_recorded(imported_from: str | None, policy: Protocol) -> bool:
-    """Whether visible cases stay as they were recorded, whoever judges again.
-
-    The trajectories of such a run stopped on the tests that its model was shown, which need not be those of our set.
-    """
-    return imported_from is not None and policy.stop_on is StopOn.VISIBLE
-
-
 def rejudgings_of(session: Session, run_id: int) -> list[Rejudging]:
     """The re-judgings of a run that are open or were applied, newest first."""
     query = select(Rejudging).where(Rejudging.run_id == run_id, Rejudging.status != RejudgingStatus.DISCARDED)
@@ -191,9 +181,6 @@ def rejudgings_of(session: Session, run_id: int) -> list[Rejudging]:
 
 def planned_endings(session: Session, run: Run, rejudging_id: int) -> list[Plan]:
     """Every trajectory of a run with a judged attempt, by its stored verdicts and by those of a re-judging."""
-    as_stored: ColumnElement[bool] = JudgingJob.id.is_(None)
-    if stops_on_recorded(run.imported_from, run.protocol):
-        as_stored = or_(as_stored, Attempt.visible_total.is_not(None))
     as_stored: ColumnElement[bool] = JudgingJob.id.is_(None)
     if stops_on_recorded(run.imported_from, run.protocol):
         as_stored = or_(as_stored, Attempt.visible_total.is_not(None))
