@@ -14,6 +14,7 @@ from app.config import ROOT, Settings
 from app.db.session import Database
 from app.logs import configure_logging
 from app.web import health, metrics
+from app.web.api import comparison as comparison_api
 from app.web.api import exports as exports_api
 from app.web.api import figures as figures_api
 from app.web.api import leaderboard as leaderboard_api
@@ -34,6 +35,7 @@ from app.web.errors import API_ERRORS, install_error_pages
 from app.web.live import LiveRuns
 from app.web.pages import (
     calculator,
+    compare,
     computed,
     fresh_starts,
     leaderboard,
@@ -111,6 +113,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         trials_api,
         models_api,
         leaderboard_api,
+        comparison_api,
         exports_api,
         share_links_api,
     ):
@@ -130,6 +133,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         calculator,
         computed,
         leaderboard,
+        compare,
         share,
         shared,
     ):

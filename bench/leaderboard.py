@@ -6,16 +6,9 @@ workers' sweep does once a run ends; what that takes is shown too. The others ar
 
 # ruff: noqa: S608 — statements are made of our own names
 
-import gzip
 import random
-import statistics
 import sys
-import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from fastapi.testclient import TestClient
@@ -31,7 +24,7 @@ from app.judge.judge import JUDGE_VERSION
 from app.main import create_app
 from app.services.measure_runs import measure_unmeasured
 from tests.fixtures.example_data import EPOCH, store_model, store_problem_set
-from tests.fixtures.services import running_postgres
+from tests.fixtures.measured_pages import Measured, databases, header, line, measured
 
 RUNS, COPIES, PROBLEMS, ATTEMPTS = 1000, 9, 20, 6
 ADDRESSES = (
@@ -41,28 +34,14 @@ ADDRESSES = (
     "/leaderboard?alike=1",
     "/api/leaderboard",
 )
-REQUESTS, WARM_UP = 30, 3
-BUDGET_MS, PAGE_KB = 300.0, 100.0
-
-
-@dataclass(frozen=True)
-class Measured:
-    """Milliseconds of server time, of a core, and kilobytes on the wire."""
-
-    median: float
-    p95: float
-    core: float
-    size: float
+BUDGET_MS = 300.0
 
 
 def main() -> int:
     """Print a table, one line an address and database; 1 where a budget does not hold."""
     print(f"runs of {PROBLEMS} problems and up to {ATTEMPTS} attempts; p95 of the server's time in ms")
-    kept = True
-    for name, opened in (("SQLite", _sqlite), ("PostgreSQL", _postgres)):
-        with opened() as settings:
-            kept &= _bench(name, settings)
-    return 0 if kept else 1
+    kept = [_bench(name, settings) for name, settings in databases()]
+    return 0 if all(kept) else 1
 
 
 def _bench(name: str, settings: Settings) -> bool:
@@ -77,39 +56,19 @@ def _bench(name: str, settings: Settings) -> bool:
     _copy(database)
     large = _measured(settings)
     database.close()
-    print(f"{'':<50}{RUNS:>8,}{RUNS * (COPIES + 1):>8,}{'growth':>8}{'budget':>8}{'median':>8}{'core':>8}{'kB':>7}")
+    print(header("", f"{RUNS:,}", f"{RUNS * (COPIES + 1):,}"))
     kept = True
     for address in ADDRESSES:
-        before, after = small[address], large[address]
-        within = after.p95 <= BUDGET_MS and after.size <= PAGE_KB
+        said, within = line(address, small[address], large[address], BUDGET_MS)
         kept &= within
-        print(
-            f"{address:<50}{before.p95:>8.0f}{after.p95:>8.0f}{after.p95 / before.p95:>8.1f}{BUDGET_MS:>8.0f}"
-            f"{after.median:>8.0f}{after.core:>8.0f}{after.size:>7.0f}{'' if within else '  over'}"
-        )
+        print(said)
     sys.stdout.flush()
     return kept
 
 
 def _measured(settings: Settings) -> dict[str, Measured]:
     with TestClient(create_app(settings), base_url="http://127.0.0.1:8000") as client:
-        return {address: _measure(client, address) for address in ADDRESSES}
-
-
-def _measure(client: TestClient, address: str) -> Measured:
-    took = []
-    core = time.process_time()
-    for number in range(WARM_UP + REQUESTS):
-        if number == WARM_UP:
-            core = time.process_time()
-        started = time.perf_counter()
-        answer = client.get(address)
-        took.append(1000 * (time.perf_counter() - started))
-        assert answer.status_code == 200, f"{address}: {answer.status_code}"
-    core = 1000 * (time.process_time() - core) / REQUESTS
-    # As the application compresses it.
-    size = len(gzip.compress(answer.content, 5)) / 1000
-    return Measured(statistics.median(took[WARM_UP:]), statistics.quantiles(took[WARM_UP:], n=20)[-1], core, size)
+        return {address: measured(client, address) for address in ADDRESSES}
 
 
 def _copy(database: Database) -> None:
@@ -212,20 +171,6 @@ def _rows(
                 }
             )
     return trajectories, attempts
-
-
-@contextmanager
-def _sqlite() -> Iterator[Settings]:
-    with tempfile.TemporaryDirectory() as home:
-        yield Settings(home=Path(home))
-
-
-@contextmanager
-def _postgres() -> Iterator[Settings]:
-    with ExitStack() as stack:
-        home = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        server = stack.enter_context(running_postgres())
-        yield Settings(home=home, database_url=server.url(server.create()))
 
 
 if __name__ == "__main__":

@@ -8,15 +8,10 @@ hundredth of the size first, which shows what grows with the number of results.
 
 # ruff: noqa: S608 — statements are made of our own names and ids
 
-import gzip
-import statistics
 import sys
-import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from fastapi.testclient import TestClient
 from sqlalchemy import Connection, text
@@ -28,11 +23,9 @@ from app.db.session import Database
 from app.main import create_app
 from app.services.measure_runs import measure_unmeasured
 from tests.fixtures.example_data import Example, store_example
-from tests.fixtures.services import running_postgres
+from tests.fixtures.measured_pages import Measured, databases, header, line, measured
 
-REQUESTS = 30
-WARM_UP = 3
-LIST_MS, RUN_MS, PAGE_KB = 300.0, 400.0, 100.0
+LIST_MS, RUN_MS = 300.0, 400.0
 SIZES = ((100, 10_000), (10_000, 1_000_000))
 """Runs and attempts, about."""
 
@@ -46,34 +39,10 @@ class Page:
     budget: float
 
 
-@dataclass(frozen=True)
-class Measured:
-    """Milliseconds of the server's time and of a core, and kilobytes on the wire."""
-
-    median: float
-    p95: float
-    core: float
-    size: float
-
-
 def main() -> int:
     """Print a table for each database; 1 where a budget does not hold."""
-    kept = True
-    for name, stack in (("SQLite", _sqlite), ("PostgreSQL", _postgres)):
-        with tempfile.TemporaryDirectory() as home, stack(Path(home)) as settings:
-            kept &= _bench(name, settings)
-    return 0 if kept else 1
-
-
-@contextmanager
-def _sqlite(home: Path) -> Iterator[Settings]:
-    yield Settings(home=home)
-
-
-@contextmanager
-def _postgres(home: Path) -> Iterator[Settings]:
-    with running_postgres() as server:
-        yield Settings(home=home, database_url=server.url(server.create()))
+    kept = [_bench(name, settings) for name, settings in databases()]
+    return 0 if all(kept) else 1
 
 
 def _bench(name: str, settings: Settings) -> bool:
@@ -92,20 +61,15 @@ def _bench(name: str, settings: Settings) -> bool:
         print(f"{name}: {' and '.join(counts)}, filled in {time.monotonic() - started:.0f} s")
         sys.stdout.flush()
         with TestClient(create_app(settings), base_url="http://127.0.0.1:8000") as client:
-            results.append({page.name: _measure(client, page) for page in pages})
+            results.append({page.name: measured(client, page.path) for page in pages})
     db.close()
     small, large = results
-    print(f"{'p95 in ms':<30}{'small':>8}{'large':>8}{'growth':>8}{'budget':>8}{'median':>8}{'core':>8}{'kB':>7}")
+    print(header("p95 in ms", "small", "large"))
     kept = True
     for page in pages:
-        before, after = small[page.name], large[page.name]
-        within = after.p95 <= page.budget and after.size <= PAGE_KB
+        said, within = line(page.name, small[page.name], large[page.name], page.budget)
         kept &= within
-        growth = after.p95 / before.p95
-        print(
-            f"{page.name:<30}{before.p95:>8.0f}{after.p95:>8.0f}{growth:>8.1f}{page.budget:>8.0f}"
-            f"{after.median:>8.0f}{after.core:>8.0f}{after.size:>7.0f}{'' if within else '  over'}"
-        )
+        print(said)
         sys.stdout.flush()
     return kept
 
@@ -123,6 +87,7 @@ def _pages(example: Example) -> list[Page]:
         Page("leaderboard", "/leaderboard", LIST_MS),
         Page("leaderboard by λ, further on", "/leaderboard?sort=lambda&page=20", LIST_MS),
         Page("leaderboard, alike", "/leaderboard?alike=1", LIST_MS),
+        Page("two runs compared", f"/compare?runs={example.completed},{example.cancelled}", RUN_MS),
         Page("leaderboard over the API", "/api/leaderboard", LIST_MS),
         Page("shared links", "/share", LIST_MS),
         Page("models", "/models", LIST_MS),
@@ -139,22 +104,6 @@ def _pages(example: Example) -> list[Page]:
         Page("a run under way", f"/runs/{example.running}", RUN_MS),
         Page("a trajectory", f"{run}/trajectories/{example.repaired_trajectory}", LIST_MS),
     ]
-
-
-def _measure(client: TestClient, page: Page) -> Measured:
-    took = []
-    core = time.process_time()
-    for number in range(WARM_UP + REQUESTS):
-        if number == WARM_UP:
-            core = time.process_time()
-        before = time.perf_counter()
-        answer = client.get(page.path)
-        took.append((time.perf_counter() - before) * 1000)
-        assert answer.status_code == 200, f"{page.path}: {answer.status_code}"
-    core = 1000 * (time.process_time() - core) / REQUESTS
-    # As the application compresses it.
-    size = len(gzip.compress(answer.content, 5)) / 1000
-    return Measured(statistics.median(took[WARM_UP:]), statistics.quantiles(took[WARM_UP:], n=20)[-1], core, size)
 
 
 def _fill(db: Database, example: Example, runs: int, attempts: int) -> None:

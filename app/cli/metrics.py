@@ -7,10 +7,11 @@ import typer
 from app.cli.installation import JsonFlag, emit, installation
 from app.db.base import LARGEST_ID
 from app.db.queries.decay_counts import decay_counts
-from app.db.queries.outcomes import paired_run, run_outcomes
+from app.db.queries.outcomes import run_outcomes
 from app.domain.errors import InputError
+from app.web import comparison
 from app.web.fits import fits_document, fits_of_text, text_lines
-from app.web.measures import comparison_document, comparison_text, left_out, measures_document, measures_text
+from app.web.measures import left_out, measures_document, measures_text
 from app.web.text import printable
 
 app = typer.Typer(help="Figures of counts and of runs.", no_args_is_help=True)
@@ -46,10 +47,9 @@ def run(
 def compare(
     run_ids: Annotated[list[int], typer.Argument(metavar="RUN RUN…", min=1, max=LARGEST_ID)], as_json: JsonFlag = False
 ) -> None:
-    """Runs on the same problems, paired: differences with intervals, McNemar's test, tie groups."""
-    if len(set(run_ids)) < 2:
-        raise InputError("name two different runs or more")
-    with installation() as opened, opened.db.read() as session:
-        runs = [paired_run(session, run_id) for run_id in dict.fromkeys(run_ids)]
-    document = comparison_document(runs)
-    emit(document, as_json, printable(comparison_text(document)))
+    """Two to ten runs on the same problems, paired: differences with intervals, McNemar's test, tie groups."""
+    with installation() as opened:
+        found = comparison.compare(opened.db, run_ids)
+    if found.unpaired is not None:
+        raise InputError(found.unpaired)
+    emit(comparison.document(found), as_json, printable(comparison.text(found)))

@@ -7,9 +7,12 @@ from dataclasses import replace
 from sqlalchemy import select
 
 from app.db.models import Run, RunMetrics
-from app.db.queries.figures import ENDED, REJUDGED_LAST, computed_figures, unmeasured
+from app.db.queries.endings import ending_marks, endings
+from app.db.queries.figures import ENDED, REJUDGED_LAST, SCORED, computed_figures, unmeasured
 from app.db.queries.leaderboard import board_rows
+from app.db.queries.outcomes import run_measures
 from app.db.session import Database
+from app.domain.metrics.catalogue import RANKED_MEASURES
 from app.domain.metrics.figures import METRICS_VERSION, RANKED
 from app.judge.judge import JUDGE_VERSION
 
@@ -34,14 +37,17 @@ def measure_unmeasured(db: Database) -> int:
 
 
 def measure_runs(db: Database, run_ids: Iterable[int]) -> None:
-    """Compute and store the figures of these runs; those that have not ended are passed over."""
+    """Compute and store the figures of these runs; those that have not ended, or wait for scores, are passed over."""
     for run_id in run_ids:
         with db.read() as session:
             # What they are computed for is read before they are: a change meanwhile leaves them stale, never wrong.
-            state = session.execute(select(Run.finished_at, REJUDGED_LAST).where(Run.id == run_id, ENDED)).one_or_none()
+            found = select(Run.finished_at, REJUDGED_LAST).where(Run.id == run_id, ENDED, SCORED)
+            state = session.execute(found).one_or_none()
             if state is None:
                 continue
             figures = computed_figures(session, run_id, JUDGE_VERSION)
+            measures = run_measures(session, run_id)
+            marks = ending_marks(endings(session, run_id))
             group = replace(board_rows(session, [run_id])[run_id], figures=figures).group
         finished_at, rejudging_id = state
         with db.write() as session:
@@ -60,6 +66,9 @@ def measure_runs(db: Database, run_ids: Iterable[int]) -> None:
                     sandboxes=group.key.sandboxes,
                     memory_tiers=group.key.memory_tiers,
                     figures=figures,
+                    measures=measures,
+                    endings=marks,
                     **{name: read(figures) for name, read in RANKED.items()},
+                    **{name: measures.number(*place) for name, place in RANKED_MEASURES.items()},
                 )
             )

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Any, TypeVar
 from urllib.parse import urlencode
 
+import numpy as np
 from sqlalchemy.orm import Session
 from starlette.datastructures import QueryParams
 
@@ -17,8 +18,13 @@ from app.db.queries.runs import Choice
 from app.db.session import Database
 from app.domain.comparability import Conditions, ConditionsKey, Difference, differences, usual
 from app.domain.errors import InputError, NotFoundError
+from app.domain.metrics.archetypes import Archetype, CutOffs, archetype, medians
+from app.domain.metrics.catalogue import BY_SLUG as METRICS
+from app.domain.metrics.catalogue import RANKED_MEASURES, Direction
+from app.domain.metrics.comparison import tie_groups
 from app.domain.metrics.figures import RANKED, RunFigures
-from app.domain.metrics.intervals import Proportion
+from app.domain.metrics.intervals import Estimate, EstimateStatus, Proportion
+from app.domain.metrics.repairs import RepairFigures
 from app.domain.protocol.policy import Disclosure, Start
 from app.judge.judge import JUDGE_VERSION
 from app.services.measure_runs import measure_runs
@@ -28,7 +34,7 @@ from app.web.commands import create_command
 _Kind = TypeVar("_Kind", bound=StrEnum)
 
 PAGE = 50
-MOST_MEASURED = 100
+MOST_MEASURED = 20
 """Runs whose figures one reader waits for; the workers' sweep computes the rest."""
 MOST_COMPARED = 50
 """Runs in a list of runs: more make an address that mail breaks."""
@@ -36,11 +42,14 @@ _AT_A_TIME = 100
 """Rows of a board in memory at once."""
 
 
+Bounds = Proportion | Estimate
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One figure of a board by its name in `RANKED`, or one of a run's counters.
+    """One figure of a board by its name in `RANKED` or `RANKED_MEASURES`, or one of a run's counters.
 
-    `anchor`: its paragraph on "How it is computed". `share`: the proportion whose interval stands beside it.
+    `anchor`: its paragraph on "How it is computed". `bounds`: the figure with the interval that stands beside it.
     """
 
     slug: str
@@ -48,7 +57,7 @@ class Column:
     unit: str
     anchor: str
     text: Callable[[BoardRow], str]
-    share: Callable[[RunFigures], Proportion] | None = None
+    bounds: Callable[[BoardRow], Bounds | None] | None = None
     ascending: bool = False
     """Whether the smallest value comes first when a reader sorts by it."""
 
@@ -56,15 +65,46 @@ class Column:
         """What is sorted and exported: shares are fractions, None is undefined."""
         if self.slug in RANKED:
             return None if row.figures is None else RANKED[self.slug](row.figures)
+        if self.slug in RANKED_MEASURES:
+            return None if row.measures is None else row.measures.number(*RANKED_MEASURES[self.slug])
         return row.tokens if self.slug == "tokens" else row.cost
+
+    def found(self, row: BoardRow) -> Bounds | None:
+        """The figure with its interval; None where the column has none, or the run no such figure."""
+        return None if self.bounds is None else self.bounds(row)
+
+    def interval(self, row: BoardRow) -> str:
+        """The interval in words; empty where there is none."""
+        found = self.found(row)
+        if found is None or (found.low is None and found.high is None):
+            return ""
+        write, unit = (_percent, " %") if self.unit in _PERCENT else (_three, "")
+        if found.high is None:
+            return f"from {write(found.low)}{unit}"
+        return (
+            f"up to {write(found.high)}{unit}"
+            if found.low is None
+            else f"{write(found.low)} – {write(found.high)}{unit}"
+        )
+
+
+_PERCENT = ("%", "points")
 
 
 def _words(write: Callable[[RunFigures], str]) -> Callable[[BoardRow], str]:
     return lambda row: "–" if row.figures is None else write(row.figures)
 
 
+def _share(read: Callable[[RunFigures], Proportion]) -> Callable[[BoardRow], Bounds | None]:
+    return lambda row: None if row.figures is None else read(row.figures)
+
+
+def _measure(slug: str, key: str = "") -> Callable[[BoardRow], Bounds | None]:
+    return lambda row: None if row.measures is None else row.measures.of(slug, key)
+
+
 def _percent(share: float | None) -> str:
-    return "–" if share is None else f"{100 * share:.1f}"
+    return "–" if share is None else f"{100 * share:.1f}".replace("-", "−")
 
 
 def _three(value: float | None) -> str:
@@ -85,21 +125,83 @@ def _theta(theta: int) -> Column:
     return Column(f"t{theta}", f"t_{theta}", "attempts", "t-theta", _words(text), ascending=True)
 
 
+def _measured(name: str, label: str) -> Column:
+    """A column of the catalogue of figures, which says its unit and which way is better."""
+    slug, key = RANKED_MEASURES[name]
+    metric, bounds = METRICS[slug], _measure(slug, key)
+    unit = "%" if metric.unit.startswith("share") else metric.unit
+
+    def text(row: BoardRow) -> str:
+        found = bounds(row)
+        if found is None:
+            return "–"
+        if found.estimate is None and isinstance(found, Estimate) and found.status in _SAID:
+            return _SAID[found.status]
+        return (
+            f"{found.estimate:g}"
+            if unit == "iterations" and found.estimate is not None
+            else (_percent if unit == "%" else _three)(found.estimate)
+        )
+
+    return Column(name, label, unit, metric.anchor, text, bounds, metric.direction is Direction.LOWER)
+
+
+def _repaired(slug: str, label: str, read: Callable[[RepairFigures], Estimate]) -> Column:
+    """An average over the repairs of a run that starts from buggy programs; a dash for other runs."""
+
+    def bounds(row: BoardRow) -> Bounds | None:
+        repairs = None if row.figures is None else row.figures.repairs
+        return None if repairs is None else read(repairs)
+
+    def text(row: BoardRow) -> str:
+        found = bounds(row)
+        return "–" if found is None else _percent(found.estimate)
+
+    return Column(slug, label, "%", "repair-f1" if slug == "f1" else slug.replace("_", "-"), text, bounds)
+
+
+_SAID = {
+    EstimateStatus.UNKNOWN: "unknown",
+    EstimateStatus.NOT_REACHED: "not reached",
+    EstimateStatus.ONE_SIDED: "no finite value",
+}
+
 COLUMNS: tuple[Column, ...] = (
-    Column("e0", "E0", "%", "e0", _words(lambda f: _percent(f.decay.e0.estimate)), lambda f: f.decay.e0),
+    Column(
+        "e0", "E0", "%", "e0", _words(lambda f: _percent(f.decay.e0.estimate)), _share(lambda f: f.decay.e0),
+    ),
     Column(
         "accuracy", "Final accuracy", "%", "final-accuracy",
-        _words(lambda f: _percent(f.decay.final_accuracy.estimate)), lambda f: f.decay.final_accuracy,
+        _words(lambda f: _percent(f.decay.final_accuracy.estimate)), _share(lambda f: f.decay.final_accuracy),
     ),
-    Column("gain", "Gain", "points", "gain", _words(lambda f: _percent(f.decay.gain))),
-    Column("lambda", "λ", "per attempt", "lambda", _words(lambda f: wording.rate(f.decay)), ascending=True),
+    Column("gain", "Gain", "points", "gain", _words(lambda f: _percent(f.decay.gain)), _measure("gain")),
+    Column(
+        "lambda", "λ", "per attempt", "lambda", _words(lambda f: wording.rate(f.decay)), _measure("lambda"),
+        ascending=True,
+    ),
     Column(
         "half_life", "Half-life", "attempts", "half-life",
-        _words(lambda f: "–" if f.decay.lambda_ is None else wording.half_life(f.decay)),
+        _words(lambda f: "–" if f.decay.lambda_ is None else wording.half_life(f.decay)), _measure("half_life"),
     ),
     _theta(50),
     _theta(80),
     Column("r2", "R²", "", "r-squared", _words(lambda f: _three(f.decay.r_squared))),
+    _measured("careful_lambda", "Careful λ"),
+    _measured("careful_lambda_debugging", "Careful λ, t ≥ 1"),
+    *(_measured(f"isr_{k}", f"ISR@{k}") for k in (2, 3, 5, 10)),
+    _measured("mis", "MIS"),
+    _measured("median_iteration", "Median iteration"),
+    _measured("pass_1", "pass@1"),
+    _measured("fix_rate", "Fix rate"),
+    _measured("improved", "More cases"),
+    _measured("regressed", "Regressions"),
+    _measured("hidden_failures", "Hidden failures"),
+    _measured("solved_per_1000_tokens", "Solved per 1,000 tokens"),
+    _measured("solved_per_cost", "Solved per $"),
+    _repaired("precision", "Precision", lambda repairs: repairs.precision),
+    _repaired("recall", "Recall", lambda repairs: repairs.recall),
+    _repaired("f1", "F1", lambda repairs: repairs.f1),
+    _repaired("unit_pass", "Pass rate", lambda repairs: repairs.unit_pass),
     Column(
         "tokens", "Tokens", "", "tokens", lambda row: "unknown" if row.tokens is None else f"{row.tokens:,}",
         ascending=True,
@@ -109,7 +211,7 @@ COLUMNS: tuple[Column, ...] = (
     ),
     Column(
         "repeats", "Repeats", "%", "repeats",
-        _words(lambda f: _percent(f.repeats.estimate)), lambda f: f.repeats, ascending=True,
+        _words(lambda f: _percent(f.repeats.estimate)), _share(lambda f: f.repeats), ascending=True,
     ),
     Column("weak", "Weak", "verdicts", "weak", _words(lambda f: f"{f.weak:,}"), ascending=True),
     Column("near_limit", "Near limit", "verdicts", "near-limit", _words(lambda f: f"{f.near_limit:,}"), ascending=True),
@@ -118,7 +220,7 @@ COLUMNS: tuple[Column, ...] = (
     ),
 )  # fmt: skip
 BY_SLUG = {column.slug: column for column in COLUMNS}
-USUAL_COLUMNS = ("e0", "accuracy", "gain", "lambda", "half_life", "r2", "tokens", "cost")
+USUAL_COLUMNS = ("e0", "accuracy", "gain", "lambda", "r2", "careful_lambda", "tokens", "cost")
 USUAL_SORT = "accuracy"
 
 
@@ -127,6 +229,7 @@ class BoardQuery:
     """Everything that decides what a board shows; all of it stands in the address.
 
     `run_ids` makes a comparison of just these runs. `alike` leaves out runs under other conditions than the usual.
+    `e0_cut` (percent) and `lambda_cut`: from where on archetypes call them high, in place of the medians.
     """
 
     problem_set_id: int | None = None
@@ -141,6 +244,8 @@ class BoardQuery:
     ascending: bool = False
     columns: tuple[str, ...] = USUAL_COLUMNS
     page: int = 1
+    e0_cut: float | None = None
+    lambda_cut: float | None = None
 
     @classmethod
     def read(cls, given: QueryParams) -> "BoardQuery":
@@ -168,6 +273,8 @@ class BoardQuery:
             ascending=column.ascending if order not in ("asc", "desc") else order == "asc",
             columns=chosen or USUAL_COLUMNS,
             page=_number(given.get("page")) or 1,
+            e0_cut=_decimal(given.get("e0_cut"), 100),
+            lambda_cut=_decimal(given.get("lambda_cut"), 100),
         )
 
     def address(self, **changes: Any) -> str:
@@ -185,6 +292,9 @@ class BoardQuery:
             pairs += [("sort", asked.sort), ("order", "asc" if asked.ascending else "desc")]
         if asked.columns != USUAL_COLUMNS:
             pairs += [("column", slug) for slug in asked.columns]
+        for name, cut in (("e0_cut", asked.e0_cut), ("lambda_cut", asked.lambda_cut)):
+            if cut is not None:
+                pairs.append((name, f"{cut:g}"))
         if asked.page != 1:
             pairs.append(("page", str(asked.page)))
         return urlencode(pairs, safe=",")
@@ -214,7 +324,8 @@ class BoardQuery:
 class Line:
     """A row of a board with what must be said of it. `differs`: in what its conditions are not the usual ones.
 
-    `conditions` in words and `command` are what it takes to repeat the run.
+    `conditions` in words and `command` are what it takes to repeat the run. `tie_group` is among the comparable rows
+    shown with it, from 0 on; None where it is in none, or none were formed. `archetype` by the board's cut-offs.
     """
 
     row: BoardRow
@@ -222,6 +333,8 @@ class Line:
     cautions: tuple[str, ...]
     conditions: tuple[tuple[str, str], ...]
     command: str
+    archetype: Archetype | None = None
+    tie_group: int | None = None
 
     @property
     def difference(self) -> str:
@@ -239,7 +352,8 @@ class Board:
     """What is said of a whole board: its title in words, what its runs share, and how many there are.
 
     `compared` counts the runs before `alike` leaves some out, `alike` those under the usual conditions, `uncomputed`
-    those whose figures the workers have not computed yet, and `total` the rows there are to show.
+    those whose figures the workers have not computed yet, and `total` the rows there are to show. `cuts`: from where
+    on archetypes call E0 and λ high, the `medians` of its comparable runs or as the reader chose.
     """
 
     title: str
@@ -249,6 +363,8 @@ class Board:
     alike: int
     uncomputed: int
     total: int
+    cuts: CutOffs | None = None
+    medians: CutOffs | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,6 +426,7 @@ def view_board(db: Database, asked: BoardQuery) -> BoardView:
         listed = queries.listed_runs(session, query.filter) if query.run_ids else {}
         compared = sum(group.runs for group in kept)
         alike = sum(group.runs for group in kept if shared is not None and group.key.alike(shared.key))
+        middle = None if shared is None else medians(queries.described_runs(session, query.filter, shared.key))
         board = Board(
             title=_title(query, sets, listed, compared),
             start=query.start,
@@ -318,6 +435,8 @@ def view_board(db: Database, asked: BoardQuery) -> BoardView:
             alike=alike,
             uncomputed=sum(row.figures is None for row, _ in loose),
             total=alike if query.alike else compared,
+            cuts=_cuts(query, middle),
+            medians=middle,
         )
         choices = BoardChoices(
             sets=sets,
@@ -341,7 +460,37 @@ def board_lines(db: Database, view: BoardView, rows: range | None = None) -> Ite
         with db.read() as session:
             found = queries.board_rows(session, some) | loose
             heads = queries.run_heads(session, some)
-        yield from (_line(found[run_id], heads[run_id], view.usual) for run_id in some)
+        for run_id in some:
+            line = line_of(found[run_id], heads[run_id], view.usual)
+            figures, cuts = line.row.figures, view.board.cuts
+            yield line if figures is None or cuts is None else replace(line, archetype=archetype(figures.decay, cuts))
+
+
+def tied(db: Database, lines: Sequence[Line]) -> list[Line]:
+    """Rows shown together with their tie groups: of those under the usual conditions with stored figures, if two are.
+
+    The paired tests are over the pairs of these alone, so that a long board costs no more than a short one.
+    """
+    alike = [line.row.run_id for line in lines if not line.differs]
+    with db.read() as session:
+        marks = queries.board_endings(session, alike)
+    # Under equal conditions runs have equal problems; one with fewer trajectories could not be laid beside the others.
+    width = max(map(len, marks.values()), default=0)
+    runs = [run_id for run_id in alike if len(marks.get(run_id, "")) == width > 0]
+    if len(runs) < 2:
+        return list(lines)
+    found = np.array([list(marks[run_id]) for run_id in runs])
+    groups = dict(zip(runs, tie_groups(found == "1", found != "-"), strict=True))
+    return [replace(line, tie_group=groups.get(line.row.run_id)) for line in lines]
+
+
+def _cuts(query: BoardQuery, middle: CutOffs | None) -> CutOffs | None:
+    """The cut-offs chosen, with the medians for those that are not."""
+    if query.e0_cut is None and query.lambda_cut is None:
+        return middle
+    e0 = query.e0_cut / 100 if query.e0_cut is not None else None if middle is None else middle.e0
+    rate = query.lambda_cut if query.lambda_cut is not None else None if middle is None else middle.lambda_
+    return None if e0 is None or rate is None else CutOffs(e0, rate)
 
 
 def resorted(lines: Sequence[Line], query: BoardQuery) -> list[Line]:
@@ -393,7 +542,8 @@ def _place(query: BoardQuery) -> Callable[[tuple[int, float | None]], tuple[bool
     return lambda entry: (entry[1] is None, sign * (entry[1] or 0), -entry[0])
 
 
-def _line(row: BoardRow, head: RunHead, shared: Conditions | None) -> Line:
+def line_of(row: BoardRow, head: RunHead, shared: Conditions | None) -> Line:
+    """A run with what must be said of it beside runs under the conditions `shared`."""
     under = row.conditions
     found = () if shared is None else differences(under, shared)
     return Line(
@@ -464,6 +614,8 @@ def _cautions(row: BoardRow) -> list[str]:
         notes.append(f"{wording.count(figures.weak, 'weak verdict')}")
     if figures.near_limit:
         notes.append(f"{wording.count(figures.near_limit, 'verdict')} near the time limit")
+    if figures.unscored:
+        notes.append(f"{wording.count(figures.unscored, 'repair')} without a score, outside precision and recall")
     if figures.rejudged_midway:
         notes.append(f"{wording.count(figures.rejudged_midway, 'attempt')} re-judged midway")
     if row.imported_from is None and (figures.tokens_unknown or figures.possibly_billed):
@@ -478,6 +630,15 @@ def _number(text: str | None) -> int | None:
     return int(text) if 0 < int(text) <= LARGEST_ID else None
 
 
+def _decimal(text: str | None, most: float) -> float | None:
+    """A number from 0 to `most`, or None."""
+    try:
+        value = float(text or "nan")
+    except ValueError:
+        return None
+    return value if 0 <= value <= most else None
+
+
 def _choice(kind: type[_Kind], text: str | None) -> _Kind | None:
     return next((one for one in kind if one.value == text), None)
 
@@ -488,10 +649,9 @@ def _figure(read: Callable[[RunFigures], Any]) -> Callable[[Line], Any]:
 
 def _column_fields(column: Column) -> dict[str, Callable[[Line], Any]]:
     found: dict[str, Callable[[Line], Any]] = {column.slug: lambda line: column.value(line.row)}
-    share = column.share
-    if share is not None:
-        found[f"{column.slug}_low"] = _figure(lambda figures: share(figures).low)
-        found[f"{column.slug}_high"] = _figure(lambda figures: share(figures).high)
+    if column.bounds is not None:
+        found[f"{column.slug}_low"] = lambda line: getattr(column.found(line.row), "low", None)
+        found[f"{column.slug}_high"] = lambda line: getattr(column.found(line.row), "high", None)
     return found
 
 
@@ -509,6 +669,7 @@ LINE_FIELDS: dict[str, Callable[[Line], Any]] = {
     "ended": lambda line: line.row.ended,
     "n": _figure(lambda figures: figures.decay.n),
     **{name: read for column in COLUMNS for name, read in _column_fields(column).items()},
+    "archetype": lambda line: None if line.archetype is None else line.archetype.value,
     "r2_quality": _figure(lambda figures: figures.decay.quality),
     "fit_status": _figure(lambda figures: figures.decay.status),
     "solved_at_attempt": _figure(lambda figures: list(figures.solved)),
@@ -539,18 +700,17 @@ def board_document(board: Board) -> dict[str, Any]:
         "runs": board.compared,
         "comparable": board.alike,
         "uncomputed": board.uncomputed,
+        "archetype_cut_offs": None if board.cuts is None else {"e0": board.cuts.e0, "lambda": board.cuts.lambda_},
     }
 
 
-def board_bars(lines: Iterable[Line], query: BoardQuery) -> tuple[str, list[tuple[str, Proportion]]]:
+def board_bars(lines: Iterable[Line], query: BoardQuery) -> tuple[str, list[tuple[str, Bounds]]]:
     """Rows by name with a share and its interval: what is sorted by where that is one, else the accuracy."""
-    column = BY_SLUG[query.sort] if BY_SLUG[query.sort].share is not None else BY_SLUG[USUAL_SORT]
-    bars = [
-        (line.row.model_name, column.share(line.row.figures))
-        for line in lines
-        if column.share is not None and line.row.figures is not None
-    ]
-    return column.label, bars
+    column = BY_SLUG[query.sort]
+    if column.unit != "%" or column.bounds is None:
+        column = BY_SLUG[USUAL_SORT]
+    found = ((line.row.model_name, column.found(line.row)) for line in lines)
+    return column.label, [(name, share) for name, share in found if share is not None]
 
 
 def shown_columns(slugs: Sequence[str]) -> list[Column]:

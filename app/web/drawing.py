@@ -11,10 +11,12 @@ import resvg_py
 
 from app.config import ROOT
 from app.domain.metrics.decay import Decay
-from app.domain.metrics.intervals import Proportion
+from app.domain.metrics.hazard import HazardFit, chance_band
+from app.domain.metrics.intervals import Estimate, Proportion
 from app.domain.protocol.policy import Protocol
 from app.web import wording
 from app.web.charts import FIT_STEPS, LIGHT, ceiling, reached
+from app.web.fits import Fits
 from app.web.text import printable, shortened
 
 _FONTS = [str(ROOT / "static/vendor/inter-static" / name) for name in ("inter-regular.ttf", "inter-semibold.ttf")]
@@ -24,9 +26,10 @@ CARD = (1200, 630)
 PNG_SCALE = 2
 
 
-def decay_svg(index: Decay, policy: Protocol, title: str, facts: Sequence[str]) -> str:
+def decay_svg(found: Fits, policy: Protocol, title: str, facts: Sequence[str]) -> str:
     """The decay chart with its title, a line of facts and a sentence that says what it shows."""
     width, height = CHART
+    index = found.published
     return _document(
         width,
         height,
@@ -34,7 +37,7 @@ def decay_svg(index: Decay, policy: Protocol, title: str, facts: Sequence[str]) 
             f"<title>{_text(title)}</title><desc>{_text(wording.decay_sentence(index, policy))}</desc>",
             _words(40, 44, shortened(title, 80), size=22, weight=600),
             _words(40, 70, shortened(" · ".join(facts), 130), size=14, colour=LIGHT.muted),
-            *_plot(index, policy, left=64, top=124, width=width - 104, height=height - 208, size=13, legend=True),
+            *_plot(index, policy, found.careful, left=64, top=124, width=width - 104, height=height - 208, size=13),
             _words(40, height - 20, shortened(wording.decay_sentence(index, policy), 140), size=13, colour=LIGHT.muted),
         ],
     )
@@ -57,11 +60,11 @@ def run_card(index: Decay, policy: Protocol, title: str, where: str, note: str) 
             _words(x, y + 48, value, size=44, weight=600),
             _words(x, y + 76, detail, size=18, colour=LIGHT.muted),
         ]
-    parts += _plot(index, policy, left=620, top=262, width=516, height=240, size=16, legend=False)
+    parts += _plot(index, policy, None, left=620, top=262, width=516, height=240, size=16)
     return _document(*CARD, parts)
 
 
-def board_card(title: str, where: str, note: str, rows: Sequence[tuple[str, Proportion]]) -> str:
+def board_card(title: str, where: str, note: str, rows: Sequence[tuple[str, Proportion | Estimate]]) -> str:
     """The preview card of a leaderboard: its first rows by name with a share and its interval."""
     parts = _card_head(title, where, note)
     left, span = 560, 440
@@ -92,8 +95,17 @@ def png(svg: str, *, scale: int = 1) -> bytes:
 
 
 def _plot(
-    index: Decay, policy: Protocol, *, left: float, top: float, width: float, height: float, size: int, legend: bool
+    index: Decay,
+    policy: Protocol,
+    careful: HazardFit | None,
+    *,
+    left: float,
+    top: float,
+    width: float,
+    height: float,
+    size: int,
 ) -> list[str]:
+    """The points and the published fit; with `careful` that one and its band as well, and a legend."""
     last = policy.attempts - 1
     highest = ceiling(index)
     bottom = top + height
@@ -117,9 +129,21 @@ def _plot(
             _words(x(attempt), bottom + size * 1.6, str(attempt), size=size, colour=LIGHT.muted, anchor="middle")
         )
     parts.append(_words(left + width, bottom + size * 3, "attempt", size=size, colour=LIGHT.muted, anchor="end"))
+    steps = [last * number / FIT_STEPS for number in range(FIT_STEPS + 1)]
+    band = () if careful is None else chance_band(careful, steps)
+    if band:
+        # An edge may lie above the axis, where few were left.
+        highs = [
+            f"{x(t):.1f},{y(min(highest, 100 * (one.high or 0.0))):.1f}" for t, one in zip(steps, band, strict=True)
+        ]
+        lows = [f"{x(t):.1f},{y(100 * (one.low or 0.0)):.1f}" for t, one in zip(steps, band, strict=True)]
+        middle_line = [f"{x(t):.1f},{y(100 * (one.estimate or 0.0)):.1f}" for t, one in zip(steps, band, strict=True)]
+        parts.append(
+            f'<path d="M{" L".join([*highs, *reversed(lows)])} z" fill="{LIGHT.careful}" fill-opacity="0.14"/>'
+        )
+        parts.append(f'<path d="M{" L".join(middle_line)}" fill="none" stroke="{LIGHT.careful}" stroke-width="2.2"/>')
     if index.lambda_ is not None and index.intercept is not None:
         a, rate = index.intercept, index.lambda_
-        steps = [last * number / FIT_STEPS for number in range(FIT_STEPS + 1)]
         # The fit may begin above the axis, where the first attempt solved nearly all.
         path = " L".join(f"{x(t):.1f},{y(min(highest, a * math.exp(-rate * t))):.1f}" for t in steps)
         parts.append(
@@ -136,13 +160,16 @@ def _plot(
         middle = x(point.attempt)
         parts.append(_line(middle, y(100 * share.low), middle, y(100 * share.high), LIGHT.muted, 1.4))
         parts.append(f'<circle cx="{middle:.1f}" cy="{y(100 * share.estimate):.1f}" r="5" fill="{LIGHT.observed}"/>')
-    if legend:
+    if careful is not None:
         right = left + width
         parts.append(f'<circle cx="{right - 206:.1f}" cy="{top - 18:.1f}" r="5" fill="{LIGHT.observed}"/>')
         parts.append(_words(right, top - 14, "observed, Wilson 95 % interval", size=size, anchor="end"))
         if index.lambda_ is not None:
             parts.append(_line(right - 408, top - 18, right - 382, top - 18, LIGHT.published, 2.2, dash="8 6"))
             parts.append(_words(right - 228, top - 14, "published fit, a·exp(−λt)", size=size, anchor="end"))
+        if band:
+            parts.append(_line(right - 408, top + 2, right - 382, top + 2, LIGHT.careful, 2.2))
+            parts.append(_words(right - 374, top + 6, "careful fit, 95 % band", size=size))
     return parts
 
 

@@ -10,20 +10,24 @@ from typing import Any
 
 from app.db.base import Base
 from app.db.models import Attempt, Run, Transcript
+from app.db.queries.comparison import whole_rows
 from app.db.queries.exports import WholeAttempt, WholeTrajectory, whole_trajectories
 from app.db.queries.figures import computed_figures
 from app.db.queries.labels import trajectory_label
 from app.db.queries.run import RunHead, run_head
 from app.db.session import Database
-from app.domain.metrics.decay import Decay
 from app.domain.metrics.figures import METRICS_VERSION, RunFigures
 from app.domain.protocol.policy import Protocol
 from app.judge.judge import JUDGE_VERSION
 from app.web import wording
+from app.web.board import Line, line_of
 from app.web.commands import create_command
 from app.web.documents import discloses
-from app.web.recording_export import recording_lines
 from app.web.drawing import PNG_SCALE, decay_svg, png
+from app.web.fits import Fits, band_at, chance_at, fits_document, fits_of_run
+from app.web.latex import run_table, tex
+from app.web.methods import run_methods
+from app.web.recording_export import recording_lines
 from app.web.tables import csv_lines
 
 _MEASURED = [
@@ -50,6 +54,8 @@ class ExportFormat(StrEnum):
     SVG = "svg"
     PNG = "png"
     BIBTEX = "bibtex"
+    LATEX = "latex"
+    METHODS = "methods"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +102,8 @@ def _json(db: Database, run_id: int) -> Iterable[bytes]:
     def parts() -> Iterator[bytes]:
         with db.read() as session:
             figures = computed_figures(session, run_id, JUDGE_VERSION)
-            opening = json.dumps(_run_document(head, asdict(figures)), default=_plain, indent=1)
+            careful = fits_document(fits_of_run(figures))
+            opening = json.dumps(_run_document(head, asdict(figures), careful), default=_plain, indent=1)
             yield (opening.removesuffix("\n}") + ',\n "trajectories": [').encode()
             for number, one in enumerate(whole_trajectories(session, run_id, texts=True)):
                 text = json.dumps(_trajectory_document(head, one), default=_plain)
@@ -106,7 +113,7 @@ def _json(db: Database, run_id: int) -> Iterable[bytes]:
     return parts()
 
 
-def _run_document(head: RunHead, figures: dict[str, Any]) -> dict[str, Any]:
+def _run_document(head: RunHead, figures: dict[str, Any], fits: dict[str, Any]) -> dict[str, Any]:
     run, problem_set, endpoint = head.run, head.problem_set, head.endpoint
     return {
         "halflife_export": 1,
@@ -136,6 +143,7 @@ def _run_document(head: RunHead, figures: dict[str, Any]) -> dict[str, Any]:
             "judge_today": JUDGE_VERSION,
         },
         "figures": figures,
+        "fits": fits,
         "command": create_command(head),
     }
 
@@ -212,20 +220,29 @@ def run_chart(figures: RunFigures, policy: Protocol, title: str, problem_set: st
     ]
     if figures.left_unfinished:
         facts.append(f"{figures.left_unfinished:,} not finished")
-    return decay_svg(figures.decay, policy, title, facts)
+    return decay_svg(fits_of_run(figures), policy, title, facts)
 
 
-POINTS_HEADER = ("attempt", "solved", "at_risk", "effectiveness", "effectiveness_low", "effectiveness_high", "fit")
+POINTS_HEADER = (
+    "attempt", "solved", "at_risk", "effectiveness", "effectiveness_low", "effectiveness_high", "fit", "careful",
+    "careful_low", "careful_high", "careful_debugging",
+)  # fmt: skip
 
 
-def points(index: Decay) -> Iterator[list[Any]]:
+def points(found: Fits) -> Iterator[list[Any]]:
     """What the decay chart shows, a row an attempt. Shares are fractions."""
+    index = found.published
     for point in index.points:
         share = point.hazard
         fit = None
         if index.intercept is not None and index.lambda_ is not None:
             fit = index.intercept * math.exp(-index.lambda_ * point.attempt) / 100
-        yield [point.attempt, point.solved, point.at_risk, share.estimate, share.low, share.high, fit]
+        band = band_at(found.careful, point.attempt)
+        yield [
+            point.attempt, point.solved, point.at_risk, share.estimate, share.low, share.high, fit,
+            chance_at(found.careful, point.attempt), band and band.low, band and band.high,
+            chance_at(found.debugging, point.attempt),
+        ]  # fmt: skip
 
 
 def _bibtex(db: Database, run_id: int) -> Iterable[bytes]:
@@ -238,9 +255,25 @@ def _bibtex(db: Database, run_id: int) -> Iterable[bytes]:
         f" prompts {run.prompts_version}, metrics {METRICS_VERSION}. Repeat it by: {create_command(head)}"
     )
     return [
-        f"@misc{{halflife-run-{run.id},\n  title = {{{_tex(title)}}},\n  year = {{{ended:%Y}}},\n"
-        f"  month = {{{ended:%m}}},\n  note = {{{_tex(note)}}}\n}}\n\n{_PAPERS}".encode()
+        f"@misc{{halflife-run-{run.id},\n  title = {{{tex(title)}}},\n  year = {{{ended:%Y}}},\n"
+        f"  month = {{{ended:%m}}},\n  note = {{{tex(note)}}}\n}}\n\n{_PAPERS}".encode()
     ]
+
+
+def _latex(db: Database, run_id: int) -> Iterable[bytes]:
+    head, line = _line(db, run_id)
+    return [run_table(head, line.row).encode()]
+
+
+def _methods(db: Database, run_id: int) -> Iterable[bytes]:
+    _, line = _line(db, run_id)
+    return [run_methods(line).encode()]
+
+
+def _line(db: Database, run_id: int) -> tuple[RunHead, Line]:
+    with db.read() as session:
+        head = run_head(session, run_id)
+        return head, line_of(whole_rows(session, [run_id], JUDGE_VERSION)[run_id], head, None)
 
 
 _PAPERS = """@article{adnan2025debugging,
@@ -271,6 +304,8 @@ EXPORTS = {
     ExportFormat.SVG: Export("svg", "image/svg+xml", _svg),
     ExportFormat.PNG: Export("png", "image/png", _png),
     ExportFormat.BIBTEX: Export("bib", "application/x-bibtex; charset=utf-8", _bibtex),
+    ExportFormat.LATEX: Export("tex", "application/x-tex; charset=utf-8", _latex),
+    ExportFormat.METHODS: Export("txt", "text/plain; charset=utf-8", _methods),
 }
 
 
@@ -287,16 +322,6 @@ def _plain(value: Any) -> str:
     if isinstance(value, datetime):
         return value.isoformat()
     raise TypeError(f"{type(value).__name__} is no JSON value")
-
-
-_TEX_SPECIAL = {
-    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "%": r"\%", "#": r"\#", "&": r"\&", "_": r"\_", "$": r"\$",
-    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
-}  # fmt: skip
-
-
-def _tex(text: str) -> str:
-    return "".join(_TEX_SPECIAL.get(character, character) for character in text if character.isprintable())
 
 
 def _percent(share: float | None) -> str:

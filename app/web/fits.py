@@ -6,7 +6,8 @@ from typing import Any
 
 from app.domain.errors import InputError
 from app.domain.metrics.decay import THETAS, Decay, DecayStatus, Quality, decay
-from app.domain.metrics.hazard import Bounds, Form, HazardFit, HazardStatus, fit_hazard
+from app.domain.metrics.figures import RunFigures
+from app.domain.metrics.hazard import Bounds, Form, HazardFit, HazardStatus, chance_band, fit_hazard
 
 MOST_ATTEMPTS = 100
 MOST_PROBLEMS = 1_000_000
@@ -44,6 +45,11 @@ def fits(solved: tuple[int, ...], of: int, censored: tuple[int, ...] = (), theta
         fit_hazard(solved, of, censored, thetas=thetas),
         fit_hazard(solved, of, censored, start=1, thetas=thetas),
     )
+
+
+def fits_of_run(figures: RunFigures) -> Fits:
+    """All three fits of a run."""
+    return fits(figures.solved, figures.decay.n, figures.censored)
 
 
 def fits_of_text(solved: str, of: int, censored: str = "", thetas: str = "") -> Fits:
@@ -205,6 +211,11 @@ def theta_words(fit: HazardFit, theta: float) -> str:
 def chance_at(fit: HazardFit, attempt: int) -> float | None:
     """The fitted chance at an attempt; None before the first fitted one, and without a fit."""
     return fit.forms[0].chances[attempt - fit.start] if fit.forms and attempt >= fit.start else None
+
+
+def band_at(fit: HazardFit, attempt: int) -> Bounds | None:
+    """The same with its interval; None without a curve."""
+    return next(iter(chance_band(fit, [attempt])), None) if attempt >= fit.start else None
 
 
 def thetas_of(found: Fits) -> tuple[float, ...]:

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from app.db.queries.fresh_starts import Arm, FreshStarts, Problem
+from app.db.queries.endings import ProblemKey
+from app.db.queries.fresh_starts import Arm, FreshStarts
 from app.domain.metrics.arms import ArmComparison, Result, compare_arms
 from app.domain.metrics.comparison import POWER
 from app.domain.metrics.decay import Decay
@@ -26,7 +27,7 @@ class ArmView:
     arm: Arm
     name: str
     curve: Decay
-    against: ArmComparison[Problem] | None
+    against: ArmComparison[ProblemKey] | None
 
     @property
     def ended(self) -> bool:
@@ -36,9 +37,9 @@ class ArmView:
 
 def arm_views(found: FreshStarts) -> list[ArmView]:
     """The baseline first, then its arms in the order they were started."""
-    results = [{key: Result(one.solved, one.afresh) for key, one in arm.endings.items()} for arm in found.arms]
-    baseline = {key: Result(one.solved) for key, one in found.baseline.endings.items()}
-    compared = compare_arms(baseline, results, found.head.run.trajectories_total)
+    compared = compare_arms(
+        _results(found.baseline), list(map(_results, found.arms)), found.head.run.trajectories_total
+    )
     return [
         ArmView(found.baseline, "continuous, the baseline", found.baseline.counts.decay(), None),
         *(
@@ -46,6 +47,11 @@ def arm_views(found: FreshStarts) -> list[ArmView]:
             for arm, against in zip(found.arms, compared, strict=True)
         ),
     ]
+
+
+def _results(arm: Arm) -> dict[ProblemKey, Result]:
+    """What can be paired."""
+    return {key: Result(one.solved_at is not None, one.afresh) for key, one in arm.endings.items() if one.by_rules}
 
 
 def arm_name(arm: Arm) -> str:
@@ -80,11 +86,11 @@ def chart_sentence(views: Sequence[ArmView]) -> str:
     )
 
 
-def detectable(one: ArmComparison[Problem]) -> str:
+def detectable(one: ArmComparison[ProblemKey]) -> str:
     """The smallest difference that could have been found."""
-    if one.detectable is None:
+    if one.paired.detectable is None:
         return "none: too few problems tell the two apart"
-    return f"{100 * one.detectable:.1f} points, with power {POWER:g}"
+    return f"{100 * one.paired.detectable:.1f} points, with power {POWER:g}"
 
 
 def arms_text(found: FreshStarts) -> str:
@@ -175,7 +181,7 @@ def _arm_document(view: ArmView) -> dict[str, Any]:
             "p_exact": one.paired.p_exact,
             "p_mid": one.paired.p_mid,
             "p_holm": one.p_holm,
-            "smallest_difference": one.detectable,
+            "smallest_difference": one.paired.detectable,
         },
     }
 

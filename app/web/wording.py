@@ -1,12 +1,12 @@
 """Sentences about figures: plain and exact, with the numbers they rest on."""
 
 import math
-from itertools import accumulate
 
 from app.db.models import EndpointKind
 from app.db.queries.decay_counts import DecayCounts
+from app.domain.metrics.archetypes import Archetype
 from app.domain.metrics.decay import MIN_POINTS, Decay, DecayStatus
-from app.domain.metrics.intervals import Proportion, wilson
+from app.domain.metrics.survival import SolvedWithin, solved_within
 from app.domain.ports import UNKNOWN_SAMPLING, Sampling
 from app.domain.problems import Comparison, OutputComparison
 from app.domain.protocol.policy import Disclosure, History, Protocol, Start, StopOn
@@ -49,7 +49,14 @@ FORMATS = {
     "humaneval": "HumanEval (JSON lines)",
     "mbpp": "MBPP (JSON lines)",
     "leetcode": "LeetCodeDataset (JSON lines)",
+    "pdb": "Precise Debugging Benchmark (JSON, with a file of tests)",
     "quixbugs": "QuixBugs (zip of its repository)",
+}
+ARCHETYPES = {
+    Archetype.HIGH_E0_LOW_LAMBDA: "high E0, low λ",
+    Archetype.LOW_E0_LOW_LAMBDA: "low E0, low λ",
+    Archetype.HIGH_E0_HIGH_LAMBDA: "high E0, high λ",
+    Archetype.LOW_E0_HIGH_LAMBDA: "low E0, high λ",
 }
 RECORDINGS = {
     "halflife": "Halflife's own export",
@@ -58,7 +65,11 @@ RECORDINGS = {
     "tree": "iterative feedback loops",
 }
 SHOWN_THETAS = (50, 80, 90)
-HISTORY = {History.FULL: "full conversation", History.LAST: "last exchange"}
+HISTORY = {
+    History.FULL: "full conversation",
+    History.LAST: "last exchange",
+    History.APPENDED: "none; failed answers appended to the task",
+}
 
 
 def fresh_start(policy: FreshStart) -> str:
@@ -155,7 +166,7 @@ def grid_sentence(counts: DecayCounts, *, by_solution: bool, shown: int, total: 
     """How to read the problem × attempt grid, of which `shown` of `total` columns are drawn."""
     attempts = len(counts.solved)
     rows = "The row is attempt 0" if attempts == 1 else f"Rows are attempts 0–{attempts - 1}"
-    order = "by when they were solved" if by_solution else "in the set's order"
+    order = "by the attempt that solved them" if by_solution else "in the set's order"
     sentences = [f"{rows}; columns problems, {order}."]
     if counts.of:
         sentences.append(f"{counts.of - counts.solved_in_all:,} unsolved.")
@@ -164,21 +175,24 @@ def grid_sentence(counts: DecayCounts, *, by_solution: bool, shown: int, total: 
     return " ".join(sentences)
 
 
-def solved_within(counts: DecayCounts) -> list[Proportion]:
-    """The share of N solved within k attempts, k = 1, 2, …; those cut short or under way count as unsolved."""
-    return [wilson(total, counts.of) for total in accumulate(counts.solved)]
+def within(counts: DecayCounts) -> list[SolvedWithin]:
+    """ISR@k, k = 1, 2, …, with what those cut short or under way leave open."""
+    return [solved_within(counts.solved, counts.of, counts.unfinished, k=k) for k in range(1, len(counts.solved) + 1)]
 
 
 def within_sentence(counts: DecayCounts) -> str:
     """What the bars of the shares above show."""
     if not counts.of:
         return "ISR@k; nothing judged yet."
-    first, *later = (f"{100 * (share.estimate or 0.0):.1f} %" for share in solved_within(counts))
+    first, *later = ("–" if one.estimate is None else f"{100 * one.estimate:.1f} %" for one in within(counts))
     sentence = f"ISR@k: of {count(counts.of, 'problem')}, {first} are solved within 1 attempt"
     if later:
         sentence += f" and {later[-1]} within {len(later) + 1}"
-    if counts.cut_short or counts.running:
-        sentence += "; at least, since those cut short or under way count as unsolved"
+    if left := sum(counts.unfinished):
+        sentence += (
+            f"; {count(left, 'problem')} cut short or under way {'counts' if left == 1 else 'count'} as long as "
+            "observed (Kaplan–Meier)"
+        )
     return sentence + "."
 
 

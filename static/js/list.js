@@ -8,7 +8,11 @@ async function refresh() {
     const answer = await fetch(location.href).catch(() => null);
     const page = answer?.ok ? new DOMParser().parseFromString(await answer.text(), "text/html") : null;
     const rows = page?.querySelector("table.runs tbody");
-    if (rows) table.querySelector("tbody").replaceWith(rows);
+    if (rows) {
+      const chosen = new Set([...table.querySelectorAll("tbody input:checked")].map((box) => box.value));
+      for (const box of rows.querySelectorAll("input")) box.checked = chosen.has(box.value);
+      table.querySelector("tbody").replaceWith(rows);
+    }
     if (rows && !page.querySelector("[data-refresh]")) return;
   }
   setTimeout(refresh, EVERY);

@@ -78,14 +78,30 @@ def test_the_board_is_sorted_narrowed_and_opened_without_scripts(reader: Browser
     page.get_by_role("link", name="E0, %").click()
     expect(page.locator("th[aria-sort]")).to_contain_text("E0")
     page.get_by_text("Columns and rows").click()
-    page.get_by_label("Half-life").uncheck()
+    page.get_by_label("Gain").uncheck()
     page.get_by_label("t_80").check()
     page.get_by_role("button", name="Show", exact=True).click()
     expect(page.get_by_role("columnheader", name="t_80, attempts")).to_be_visible()
-    expect(page.get_by_role("columnheader", name="Half-life, attempts")).to_have_count(0)
+    expect(page.get_by_role("columnheader", name="Gain, points")).to_have_count(0)
     expect(page.locator("th[aria-sort]")).to_contain_text("E0")
     page.get_by_text("Conditions and command").first.click()
     expect(page.get_by_text("halflife runs create --problems HumanEval@1").first).to_be_visible()
+
+
+@pytest.mark.parametrize("path", ["/runs", "/leaderboard?set={}"])
+def test_runs_are_chosen_in_a_list_and_compared_without_scripts(
+    reader: BrowserContext, served: Served, path: str
+) -> None:
+    page = reader.new_page()
+    page.goto(served.url + path.format(served.example.problem_set))
+    for run in (served.example.completed, served.example.cancelled):
+        page.get_by_label(f"Choose run {run} to compare").check()
+    page.get_by_role("button", name="Compare the chosen runs").click()
+    page.wait_for_url("**/compare?runs=*")
+    expect(page.get_by_role("heading", name="Compare 2 runs")).to_be_visible()
+    page.get_by_role("link", name="Only where they differ").click()
+    page.locator(".ends tbody a").first.click()
+    expect(page.get_by_text("Attempt 0 · first answer")).to_be_visible()
 
 
 def test_a_run_is_exported_and_its_link_revoked_without_scripts(reader: BrowserContext, served: Served) -> None:

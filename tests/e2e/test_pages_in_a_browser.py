@@ -28,6 +28,8 @@ PATHS = [
     "/runs/{hostile}/trajectories/{hostile_trajectory}",
     "/runs/{completed}/trajectories/{repaired_trajectory}?q=sorted&open=all",
     "/leaderboard",
+    "/compare",
+    "/compare?runs={completed},{cancelled},{running}",
     "/models",
     "/models/{model}",
     "/problem-sets",

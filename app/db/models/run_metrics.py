@@ -6,6 +6,7 @@ from sqlalchemy import Float, ForeignKey
 from sqlalchemy.orm import Mapped, mapped_column
 
 from app.db.base import Base, Document, UtcDateTime
+from app.domain.metrics.catalogue import RANKED_MEASURES, Measures
 from app.domain.metrics.figures import RANKED, RunFigures
 
 
@@ -16,7 +17,7 @@ class RunMetrics(Base):
 
     Beside the figures stands what a board is narrowed to, counted and sorted by, so that it reads whole only the rows
     that it shows: the protocol's `start`, `attempts` and `disclosure`, the conditions in short (`conditions` is the
-    `fixed` of a `ConditionsKey`), and a number for each name in `RANKED`.
+    `fixed` of a `ConditionsKey`), and a number for each name in `RANKED` and `RANKED_MEASURES`.
     """
 
     __tablename__ = "run_metrics"
@@ -34,7 +35,10 @@ class RunMetrics(Base):
     sandboxes: Mapped[str]
     memory_tiers: Mapped[str]
     figures: Mapped[RunFigures] = mapped_column(Document(RunFigures))
+    measures: Mapped[Measures] = mapped_column(Document(Measures))
+    endings: Mapped[str]
+    """What pairs the run with others, see `app.db.queries.endings.ending_marks`."""
 
 
-for _name in RANKED:
+for _name in (*RANKED, *RANKED_MEASURES):
     setattr(RunMetrics, _name, mapped_column(Float, nullable=True))

@@ -29,6 +29,8 @@ class DecayCounts:
         N: trajectories with at least one judged attempt. A reply without a program counts as judged.
     censored
         Leaving the risk set unsolved after attempt t: cut short, ended early, stopped on the visible tests, or running.
+    unfinished
+        Of `censored` those that did not end by the protocol's rules: all but those stopped on the visible tests.
     excluded
         Cut short before their first verdict: outside N.
     cut_short
@@ -46,6 +48,7 @@ class DecayCounts:
     solved: tuple[int, ...]
     of: int
     censored: tuple[int, ...]
+    unfinished: tuple[int, ...]
     excluded: int
     cut_short: int
     ended_early: int
@@ -133,7 +136,7 @@ def decay_counts(session: Session, run_id: int) -> DecayCounts:
 
 def count_groups(groups: Iterable[TrajectoryGroup], attempts: int) -> DecayCounts:
     """Sort groups of trajectories into the counts, for a protocol of so many attempts."""
-    solved, censored = [0] * attempts, [0] * attempts
+    solved, censored, unfinished = [0] * attempts, [0] * attempts, [0] * attempts
     of = excluded = cut_short = ended_early = visible_only = running = waiting = 0
     for group in groups:
         if group.attempts_judged == 0:
@@ -149,6 +152,8 @@ def count_groups(groups: Iterable[TrajectoryGroup], attempts: int) -> DecayCount
         if group.outcome == TrajectoryOutcome.EXHAUSTED:
             continue
         censored[group.attempts_judged - 1] += group.count
+        if group.outcome != TrajectoryOutcome.VISIBLE_ONLY:
+            unfinished[group.attempts_judged - 1] += group.count
         if group.outcome is None:
             running += group.count
         elif group.outcome == TrajectoryOutcome.VISIBLE_ONLY:
@@ -161,6 +166,7 @@ def count_groups(groups: Iterable[TrajectoryGroup], attempts: int) -> DecayCount
         solved=tuple(solved),
         of=of,
         censored=tuple(censored),
+        unfinished=tuple(unfinished),
         excluded=excluded,
         cut_short=cut_short,
         ended_early=ended_early,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, func, select
+from sqlalchemy import ColumnElement, and_, func, select, true
 from sqlalchemy.orm import Session
 
 from app.db.models import ModelEndpoint, ProblemSetRow, Run, RunMetrics
@@ -17,6 +17,8 @@ from app.db.queries.figures import ENDED, STORED, computed_figures
 from app.db.queries.run import RunHead
 from app.db.queries.runs import Choice, model_choices
 from app.domain.comparability import Conditions, ConditionsKey, Group
+from app.domain.metrics.archetypes import LEAST_R_SQUARED
+from app.domain.metrics.catalogue import Measures
 from app.domain.metrics.figures import RunFigures
 from app.domain.ports import Sampling
 from app.domain.protocol.policy import Disclosure, Protocol, Start
@@ -64,7 +66,10 @@ class BoardGroup(Group):
 
 @dataclass(frozen=True, slots=True)
 class BoardOrder:
-    """By what a board is sorted: a name in `RANKED`, `tokens` or `cost`. The newest run is first among equals."""
+    """By what a board is sorted: a name in `RANKED` or `RANKED_MEASURES`, `tokens` or `cost`.
+
+    The newest run is first among equals.
+    """
 
     by: str
     ascending: bool
@@ -72,7 +77,7 @@ class BoardOrder:
 
 @dataclass(frozen=True, slots=True)
 class BoardRow:
-    """One run on a board. `tokens` and `cost` None are unknown; `figures` None are not computed yet."""
+    """One run on a board. `tokens` and `cost` None are unknown; `figures` and `measures` None are not computed yet."""
 
     run_id: int
     endpoint_id: int
@@ -88,6 +93,7 @@ class BoardRow:
     prompts_version: int | None
     judge_version: int | None
     subset: tuple[str, ...] | None
+    items: tuple[str, ...] | None
     imported_from: str | None
     unknown: tuple[str, ...]
     demo: bool
@@ -99,6 +105,7 @@ class BoardRow:
     created_at: datetime
     finished_at: datetime | None
     figures: RunFigures | None
+    measures: Measures | None
 
     @property
     def finished(self) -> bool:
@@ -112,6 +119,7 @@ class BoardRow:
         return Conditions(
             problem_set_hash=self.problem_set_hash,
             problems=None if self.subset is None else tuple(sorted(self.subset)),
+            items=None if self.items is None else tuple(sorted(self.items)),
             judge_version=self.judge_version,
             protocol=self.protocol,
             prompts_version=self.prompts_version,
@@ -219,22 +227,38 @@ def ranked_runs(
         .where(_scope(of), ENDED)
         .order_by(value.is_(None), value.asc() if order.ascending else value.desc(), Run.id.desc())
     )
-    for column, wanted in (
-        (Run.endpoint_id, of.model),
-        (RunMetrics.start, of.start),
-        (RunMetrics.disclosure, of.disclosure),
-        (RunMetrics.attempts, of.attempts),
-    ):
-        if wanted is not None:
-            query = query.where(column == wanted)
-    if like is not None:
-        query = query.where(RunMetrics.conditions == like.fixed)
-        for column, usual in ((RunMetrics.sandboxes, like.sandboxes), (RunMetrics.memory_tiers, like.memory_tiers)):
-            if usual:
-                query = query.where(column.in_(("", usual)))
+    query = query.where(_narrowed(of, like))
     if rows is not None:
         query = query.offset(rows.start).limit(len(rows))
     return [(run_id, sorted_by) for run_id, sorted_by in session.execute(query)]
+
+
+def described_runs(session: Session, of: BoardFilter, like: ConditionsKey) -> list[tuple[float, float]]:
+    """E0 and λ of the runs under these conditions whose published fit describes them."""
+    e0, rate, r2 = (getattr(RunMetrics, name) for name in ("e0", "lambda", "r2"))
+    query = select(e0, rate).select_from(Run).join(RunMetrics, STORED)
+    found = session.execute(query.where(_scope(of), ENDED, _narrowed(of, like), r2 >= LEAST_R_SQUARED))
+    return [(row[0], row[1]) for row in found]
+
+
+def _narrowed(of: BoardFilter, like: ConditionsKey | None) -> ColumnElement[bool]:
+    """What a board's query and, with `like`, its conditions leave of the ended runs with stored figures."""
+    kept = [
+        column == wanted
+        for column, wanted in (
+            (Run.endpoint_id, of.model),
+            (RunMetrics.start, of.start),
+            (RunMetrics.disclosure, of.disclosure),
+            (RunMetrics.attempts, of.attempts),
+        )
+        if wanted is not None
+    ]
+    if like is not None:
+        kept.append(RunMetrics.conditions == like.fixed)
+        for column, usual in ((RunMetrics.sandboxes, like.sandboxes), (RunMetrics.memory_tiers, like.memory_tiers)):
+            if usual:
+                kept.append(column.in_(("", usual)))
+    return and_(true(), *kept)
 
 
 def board_rows(session: Session, run_ids: Sequence[int]) -> dict[int, BoardRow]:
@@ -246,6 +270,7 @@ def board_rows(session: Session, run_ids: Sequence[int]) -> dict[int, BoardRow]:
             Run.prompts_version,
             Run.judge_version,
             Run.subset,
+            Run.items,
             Run.imported_from,
             Run.unknown,
             Run.demo,
@@ -266,6 +291,7 @@ def board_rows(session: Session, run_ids: Sequence[int]) -> dict[int, BoardRow]:
             ProblemSetRow.version,
             ProblemSetRow.content_hash,
             RunMetrics.figures,
+            RunMetrics.measures,
         )
         .join(ModelEndpoint, ModelEndpoint.id == Run.endpoint_id)
         .join(ProblemSetRow, ProblemSetRow.id == Run.problem_set_id)
@@ -287,6 +313,7 @@ def board_rows(session: Session, run_ids: Sequence[int]) -> dict[int, BoardRow]:
             prompts_version=row.prompts_version,
             judge_version=row.judge_version,
             subset=None if row.subset is None else tuple(row.subset),
+            items=None if row.items is None else tuple(row.items),
             imported_from=row.imported_from,
             unknown=tuple(row.unknown or ()),
             demo=row.demo,
@@ -298,9 +325,16 @@ def board_rows(session: Session, run_ids: Sequence[int]) -> dict[int, BoardRow]:
             created_at=row.created_at,
             finished_at=row.finished_at,
             figures=row.figures,
+            measures=row.measures,
         )
         for row in rows
     }
+
+
+def board_endings(session: Session, run_ids: Sequence[int]) -> dict[int, str]:
+    """Of those of these runs that have stored figures, what pairs them: see `ending_marks`."""
+    rows = session.execute(select(Run.id, RunMetrics.endings).join(RunMetrics, STORED).where(Run.id.in_(run_ids)))
+    return {row[0]: row[1] for row in rows}
 
 
 def listed_runs(session: Session, of: BoardFilter) -> dict[int, tuple[str, int]]:

@@ -1,23 +1,19 @@
-"""What the trajectories of a run came to: the columns its figures are computed from, and what pairs it with others."""
+"""What the trajectories of a run came to: the columns its figures are computed from."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from app.db.models import Attempt, ModelEndpoint, ProblemSetRow, Run, Trajectory, TrajectoryOutcome
-from app.db.queries.decay_counts import decay_counts
-from app.domain.comparability import Conditions
+from app.db.models import Attempt, Run, Trajectory
+from app.db.queries.endings import FINISHED
+from app.db.queries.precision import last_scores
 from app.domain.errors import NotFoundError
-from app.domain.metrics.decay import Decay
+from app.domain.metrics.catalogue import Measures, measured
 from app.domain.metrics.outcomes import UNSOLVED, VERDICTS, Ints, Outcomes
 from app.domain.verdicts import Verdict
-
-FINISHED = (TrajectoryOutcome.SOLVED, TrajectoryOutcome.VISIBLE_ONLY, TrajectoryOutcome.EXHAUSTED)
-"""Ends by the protocol's own rules; the others censor."""
 
 _CODES = {verdict.value: code for code, verdict in enumerate(VERDICTS)}
 
@@ -87,67 +83,16 @@ def run_outcomes(session: Session, run_id: int) -> Outcomes:
         repeats=np.array([one is not None for one in repeats], dtype=bool),
         tokens=np.array(asked, dtype=float) + np.array(answered, dtype=float),
         cost=np.array(cost, dtype=float),
+        repairs=last_scores(session, run_id)[0],
     )
 
 
-@dataclass(frozen=True, slots=True)
-class PairedRun:
-    """One run as it is compared with others.
-
-    `solved` has an entry for each program asked for that ended by the protocol's rules: (problem, buggy program) →
-    whether it was solved. `total` counts all of them.
-    """
-
-    id: int
-    model_name: str
-    problem_set_id: int
-    total: int
-    solved: dict[tuple[int, int | None], bool]
-    decay: Decay
-    conditions: Conditions
-
-
-def paired_run(session: Session, run_id: int) -> PairedRun:
-    """One run by problem.
+def run_measures(session: Session, run_id: int) -> Measures:
+    """Every figure of the catalogue as the run's rows have it now, the resamples by seed 0.
 
     Raises NotFoundError.
     """
-    counts = decay_counts(session, run_id)
-    run, model_name, content_hash, sampling = session.execute(
-        select(Run, ModelEndpoint.name, ProblemSetRow.content_hash, ModelEndpoint.sampling)
-        .join(ModelEndpoint, ModelEndpoint.id == Run.endpoint_id)
-        .join(ProblemSetRow, ProblemSetRow.id == Run.problem_set_id)
-        .where(Run.id == run_id)
-    ).one()
-    rows = session.execute(
-        select(Trajectory.problem_id, Trajectory.buggy_program_id, Trajectory.solved_at).where(
-            Trajectory.run_id == run_id, Trajectory.outcome.in_(FINISHED)
-        )
-    )
-    kinds = session.execute(
-        select(Attempt.sandbox, Attempt.memory_tier)
-        .join(Trajectory, Trajectory.id == Attempt.trajectory_id)
-        .where(Trajectory.run_id == run_id, Attempt.attempt_index < Trajectory.attempts_judged)
-        .distinct()
-    ).all()
-    return PairedRun(
-        id=run.id,
-        model_name=model_name,
-        problem_set_id=run.problem_set_id,
-        total=run.trajectories_total,
-        solved={(problem, buggy): solved_at is not None for problem, buggy, solved_at in rows},
-        decay=counts.decay(),
-        conditions=Conditions(
-            problem_set_hash=content_hash,
-            problems=None if run.subset is None else tuple(sorted(run.subset)),
-            judge_version=run.judge_version,
-            protocol=run.protocol,
-            prompts_version=run.prompts_version,
-            sampling=sampling,
-            sandboxes=tuple(sorted({one for one, _ in kinds if one is not None})),
-            memory_tiers=tuple(sorted({one for _, one in kinds if one is not None})),
-        ),
-    )
+    return Measures(measured(run_outcomes(session, run_id)))
 
 
 def _columns(rows: Sequence[Any], width: int) -> list[tuple[Any, ...]]:

@@ -22,12 +22,12 @@ from app.db.models import (
 )
 from app.db.queries.labels import trajectory_label
 from app.domain.errors import NotFoundError
-from app.domain.verdicts import Verdict
 from app.domain.ports import Sampling
+from app.domain.verdicts import Verdict
 
 PAGE = 50
 GRID_COLUMNS = 400
-"""Problems drawn in the grid: more would make a page of over 100 kB compressed."""
+"""Problems drawn one by one in the grid: more would make a page of over 100 kB compressed."""
 
 RUNNING = "running"
 """The filter value for trajectories that have not ended; the others are outcomes."""
@@ -245,6 +245,22 @@ def run_grid(session: Session, run_id: int, *, by_solution: bool) -> Grid:
         for row in trajectories
     )
     return Grid(tuple(columns), total or 0)
+
+
+def run_verdicts(session: Session, run_id: int) -> list[tuple[str | None, ...]]:
+    """The verdicts of every trajectory by attempt, without surplus ones."""
+    found: dict[int, list[str | None]] = {
+        trajectory_id: [] for trajectory_id in session.scalars(select(Trajectory.id).where(Trajectory.run_id == run_id))
+    }
+    attempts = session.execute(
+        select(Attempt.trajectory_id, Attempt.verdict)
+        .join(Trajectory, Trajectory.id == Attempt.trajectory_id)
+        .where(Trajectory.run_id == run_id, _COUNTED)
+        .order_by(Attempt.trajectory_id, Attempt.attempt_index)
+    )
+    for trajectory_id, verdict in attempts:
+        found[trajectory_id].append(verdict)
+    return [tuple(verdicts) for verdicts in found.values()]
 
 
 def run_trajectories(session: Session, run_id: int, outcome: str | None, after: int | None) -> TrajectoryPage:

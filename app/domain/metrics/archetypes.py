@@ -1,7 +1,7 @@
 """The published index in one word: where a run stands by E0 and λ among others."""
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -25,16 +25,32 @@ class Archetype(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Archetypes:
-    """The archetype of each run, None where its fit is too poor, and the cut-offs: None where no run has one."""
+class CutOffs:
+    """From where on E0 (a fraction) and λ (per attempt) are high."""
 
-    of: tuple[Archetype | None, ...]
-    e0: float | None
-    lambda_: float | None
+    e0: float
+    lambda_: float
 
 
-def archetypes(runs: Sequence[Decay]) -> Archetypes:
-    """Sort runs by the medians of E0 and λ over those whose fit has R² ≥ 0.7; at a median counts as high.
+def medians(runs: Iterable[tuple[float, float]]) -> CutOffs | None:
+    """The medians of E0 and of λ over runs whose fit has R² ≥ 0.7; None without any."""
+    kept = list(runs)
+    if not kept:
+        return None
+    e0, rate = (statistics.median(column) for column in zip(*kept, strict=True))
+    return CutOffs(e0, rate)
+
+
+def described(run: Decay) -> tuple[float, float] | None:
+    """E0 and λ of a run; None where its published fit is too poor to describe it."""
+    fitted = run.status in (DecayStatus.FITTED, DecayStatus.FLAT)
+    if not fitted or run.r_squared is None or run.r_squared < LEAST_R_SQUARED:
+        return None
+    return (run.e0.estimate or 0.0, run.lambda_ or 0.0)
+
+
+def archetype(run: Decay, cuts: CutOffs) -> Archetype | None:
+    """Where a run stands; None where its fit is too poor.
 
     References
     ----------
@@ -43,27 +59,15 @@ def archetypes(runs: Sequence[Decay]) -> Archetypes:
     Examples
     --------
     >>> from app.domain.metrics.decay import decay
-    >>> found = archetypes([decay([84, 17, 4, 1, 3, 0], 164), decay([96, 23, 16, 5, 2, 4], 164)])
-    >>> [one.value for one in found.of]
+    >>> runs = [decay([84, 17, 4, 1, 3, 0], 164), decay([96, 23, 16, 5, 2, 4], 164)]
+    >>> cuts = medians(place for run in runs if (place := described(run)) is not None)
+    >>> [archetype(run, cuts).value for run in runs]
     ['low_e0_high_lambda', 'high_e0_low_lambda']
     """
-    described = [_place(run) for run in runs]
-    kept = [place for place in described if place is not None]
-    if not kept:
-        return Archetypes(tuple(None for _ in runs), None, None)
-    e0, rate = (statistics.median(column) for column in zip(*kept, strict=True))
-    return Archetypes(tuple(None if place is None else _name(place, e0, rate) for place in described), e0, rate)
-
-
-def _place(run: Decay) -> tuple[float, float] | None:
-    fitted = run.status in (DecayStatus.FITTED, DecayStatus.FLAT)
-    if not fitted or run.r_squared is None or run.r_squared < LEAST_R_SQUARED:
+    place = described(run)
+    if place is None:
         return None
-    return (run.e0.estimate or 0.0, run.lambda_ or 0.0)
-
-
-def _name(place: tuple[float, float], e0: float, rate: float) -> Archetype:
-    high = place[0] >= e0
-    if place[1] >= rate:
+    high = place[0] >= cuts.e0
+    if place[1] >= cuts.lambda_:
         return Archetype.HIGH_E0_HIGH_LAMBDA if high else Archetype.LOW_E0_HIGH_LAMBDA
     return Archetype.HIGH_E0_LOW_LAMBDA if high else Archetype.LOW_E0_LOW_LAMBDA

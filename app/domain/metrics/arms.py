@@ -1,12 +1,10 @@
 """Fresh starts judged: each arm against its baseline, problem by problem."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic
 
-from app.domain.metrics.comparison import Paired, holm, paired, smallest_difference
-
-Key = TypeVar("Key", bound=Hashable)
+from app.domain.metrics.comparison import Key, Paired, holm, matched
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +31,6 @@ class ArmComparison(Generic[Key]):
         Problems of either that were cut short in one of them, or have not ended.
     p_holm
         Exact p, adjusted over the arms.
-    detectable
-        Smallest difference found at power 0.8 with as many problems that tell the two apart; None where none is.
     """
 
     paired: Paired
@@ -44,7 +40,6 @@ class ArmComparison(Generic[Key]):
     gained_after: int
     left_out: int
     p_holm: float
-    detectable: float | None
 
 
 def compare_arms(
@@ -66,26 +61,18 @@ def compare_arms(
     >>> found.gained, found.gained_after, found.left_out
     ((2,), 1, 1)
     """
-    found = []
-    for arm in arms:
-        both = [problem for problem in baseline if problem in arm]
-        gained = tuple(p for p in both if arm[p].solved and not baseline[p].solved)
-        lost = tuple(p for p in both if baseline[p].solved and not arm[p].solved)
-        solved = sum(arm[p].solved and baseline[p].solved for p in both)
-        neither = len(both) - solved - len(gained) - len(lost)
-        found.append((paired(solved, len(gained), len(lost), neither), gained, lost, arm))
-    adjusted = holm([one.p_exact for one, _, _, _ in found])
+    against = {problem: one.solved for problem, one in baseline.items()}
+    found = [matched({problem: one.solved for problem, one in arm.items()}, against) for arm in arms]
+    adjusted = holm([one.paired.p_exact for one in found])
     return tuple(
         ArmComparison(
-            paired=one,
-            gained=gained,
-            lost=lost,
-            gained_before=sum(not arm[p].afresh for p in gained),
-            gained_after=sum(arm[p].afresh for p in gained),
-            left_out=problems - one.n,
-            p_holm=p,
-            detectable=smallest_difference(one.n, discordant / one.n) if discordant else None,
+            paired=one.paired,
+            gained=one.gained,
+            lost=one.lost,
+            gained_before=sum(not arm[p].afresh for p in one.gained),
+            gained_after=sum(arm[p].afresh for p in one.gained),
+            left_out=problems - one.paired.n,
+            p_holm=p_holm,
         )
-        for (one, gained, lost, arm), p in zip(found, adjusted, strict=True)
-        for discordant in [len(gained) + len(lost)]
+        for one, arm, p_holm in zip(found, arms, adjusted, strict=True)
     )

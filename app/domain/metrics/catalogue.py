@@ -19,7 +19,7 @@ from app.domain.metrics.intervals import (
     resampled,
 )
 from app.domain.metrics.likelihood import best_rate
-from app.domain.metrics.outcomes import UNSOLVED, Outcomes, ratio, share
+from app.domain.metrics.outcomes import UNSOLVED, Bools, Outcomes, ratio, share
 from app.domain.metrics.refinement import (
     ERRORS,
     change_share,
@@ -29,6 +29,7 @@ from app.domain.metrics.refinement import (
     solved_per_1000_tokens,
     solved_per_cost,
 )
+from app.domain.metrics.repairs import Repairs, macro_average
 from app.domain.metrics.survival import (
     SurvivalStatus,
     median_iterations,
@@ -40,6 +41,22 @@ from app.domain.metrics.survival import (
 
 Measured = Mapping[str, Estimate]
 """Estimates by key: the empty key alone, or one entry an iteration or a verdict."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """Every figure of a run: by slug, then by key."""
+
+    values: Mapping[str, Mapping[str, Estimate]]
+
+    def of(self, slug: str, key: str = "") -> Estimate | None:
+        """One of them; None where the run has no such key, as ISR@10 of six attempts."""
+        return self.values.get(slug, {}).get(key)
+
+    def number(self, slug: str, key: str = "") -> float | None:
+        """Its estimate; None where there is none."""
+        found = self.of(slug, key)
+        return None if found is None else found.estimate
 
 
 class Direction(StrEnum):
@@ -148,6 +165,10 @@ def _from(start: int, attempts: int) -> list[int]:
 
 def _likeliest_rates(totals: Floats) -> Floats:
     """λ of the careful fit for totals that need not be whole; NaN where no finite one is best."""
+    if not totals.shape[-1]:  # one attempt alone has no debugging
+        return np.full(totals.shape[:-1], np.nan)
+    if totals.shape[-1] < 4:
+        return np.full(totals.shape[:-1], np.nan)  # one attempt or none declines in nothing
     flat = totals.reshape(-1, totals.shape[-1])
     solved, at_risk = np.split(flat, 2, axis=-1)
     later, earlier = solved[:, 1:].sum(-1) > 0, solved[:, :-1].sum(-1) > 0
@@ -208,6 +229,18 @@ def _fix_rates(count_last: bool) -> Callable[[Outcomes, Resamples], Measured]:
     def of(outcomes: Outcomes, resamples: Resamples) -> Measured:
         rates = {verdict.value: fix_rate(outcomes, resamples, verdict, count_last=count_last) for verdict in ERRORS}
         return {"all": fix_rate(outcomes, resamples, count_last=count_last), **rates}
+
+    return of
+
+
+def _of_repairs(read: Callable[[Repairs], Floats | Bools]) -> Callable[[Outcomes, Resamples], Measured]:
+    """A macro average over items; a run that repairs no known bugs has none."""
+
+    def of(outcomes: Outcomes, resamples: Resamples) -> Measured:
+        found = outcomes.repairs
+        if found is None:
+            return {}
+        return {"": macro_average(found, read(found), seed=resamples.seed, size=resamples.size)}
 
     return of
 
@@ -285,7 +318,39 @@ CATALOGUE: tuple[Metric, ...] = (
         _one(solved_per_cost),
     ),
     Metric(
+        "precision", "Precision of repairs", "share of edits, average of items", 0, 1, Direction.HIGHER, 1, "precision",
+        _of_repairs(lambda repairs: repairs.precision),
+    ),
+    Metric(
+        "recall", "Recall of repairs", "share of bugs, average of items", 0, 1, Direction.HIGHER, 1, "recall",
+        _of_repairs(lambda repairs: repairs.recall),
+    ),
+    Metric(
+        "f1", "F1 of repairs", "share, average of items", 0, 1, Direction.HIGHER, 1, "repair-f1",
+        _of_repairs(lambda repairs: repairs.f1),
+    ),
+    Metric(
+        "unit_pass", "Repairs that pass all tests", "share of items", 0, 1, Direction.HIGHER, 1, "unit-pass",
+        _of_repairs(lambda repairs: repairs.unit_pass),
+    ),
+    Metric(
         "cut_short", "Cut short", "share of problems", 0, 1, Direction.LOWER, 1, "excluded",
         _one(lambda outcomes, resamples: share(outcomes, ~outcomes.finished, resamples)),
     ),
 )  # fmt: skip
+BY_SLUG = {metric.slug: metric for metric in CATALOGUE}
+RANKED_MEASURES: Mapping[str, tuple[str, str]] = {
+    **{f"isr_{k}": ("isr", str(k)) for k in (2, 3, 5, 10)},
+    "mis": ("mis", ""),
+    "median_iteration": ("median_iteration", ""),
+    "pass_1": ("pass_at_k", "1"),
+    "careful_lambda": ("careful_lambda", ""),
+    "careful_lambda_debugging": ("careful_lambda_debugging", ""),
+    "fix_rate": ("fix_rate", "all"),
+    "improved": ("improved", ""),
+    "regressed": ("regressed", ""),
+    "hidden_failures": ("hidden_failures", ""),
+    "solved_per_1000_tokens": ("solved_per_1000_tokens", ""),
+    "solved_per_cost": ("solved_per_cost", ""),
+}
+"""What a board can show of them and be sorted by, each by a name: slug and key."""

@@ -1,9 +1,11 @@
 """Two or more runs on the same problems, compared problem by problem: the difference first, then its test."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from statistics import NormalDist
+from typing import Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +13,8 @@ from scipy.optimize import brentq
 from scipy.special import bdtr
 
 from app.domain.metrics.intervals import Floats, wilson_bounds
+
+Key = TypeVar("Key", bound=Hashable)
 
 ALPHA = 0.05
 POWER = 0.8
@@ -44,6 +48,85 @@ class Paired:
     def n(self) -> int:
         """Problems."""
         return self.both + self.gained + self.lost + self.neither
+
+    @property
+    def detectable(self) -> float | None:
+        """The smallest difference found at power 0.8 with as many problems that tell the two apart; None without."""
+        discordant = self.gained + self.lost
+        return smallest_difference(self.n, discordant / self.n) if discordant else None
+
+
+@dataclass(frozen=True, slots=True)
+class Match(Generic[Key]):
+    """One run against another over the problems of both.
+
+    Attributes
+    ----------
+    gained, lost
+        Problems solved by the first alone, and by the second alone, in the second's order.
+    """
+
+    paired: Paired
+    gained: tuple[Key, ...]
+    lost: tuple[Key, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pair(Generic[Key]):
+    """Two of several runs, by their places.
+
+    Attributes
+    ----------
+    p_holm
+        Mid-p, adjusted over all pairs.
+    left_out
+        Problems of one of the two alone.
+    """
+
+    first: int
+    second: int
+    match: Match[Key]
+    p_holm: float
+    left_out: int
+
+
+def matched(one: Mapping[Key, bool], other: Mapping[Key, bool]) -> Match[Key]:
+    """Compare two runs problem by problem.
+
+    Parameters
+    ----------
+    one, other
+        Solved or not, by problem; those without an end by the rules are absent, and leave the pair.
+
+    Examples
+    --------
+    >>> found = matched({1: True, 2: True, 3: False}, {1: True, 2: False, 4: True})
+    >>> found.gained, found.lost, found.paired.n
+    ((2,), (), 2)
+    """
+    both = [problem for problem in other if problem in one]
+    gained = tuple(problem for problem in both if one[problem] and not other[problem])
+    lost = tuple(problem for problem in both if other[problem] and not one[problem])
+    solved = sum(one[problem] and other[problem] for problem in both)
+    neither = len(both) - solved - len(gained) - len(lost)
+    return Match(paired(solved, len(gained), len(lost), neither), gained, lost)
+
+
+def every_pair(runs: Sequence[Mapping[Key, bool]]) -> tuple[Pair[Key], ...]:
+    """Compare every run with every later one; runs as for `matched`.
+
+    Examples
+    --------
+    >>> [(pair.first, pair.second) for pair in every_pair([{1: True}, {1: False}, {}])]
+    [(0, 1), (0, 2), (1, 2)]
+    """
+    places = list(combinations(range(len(runs)), 2))
+    found = [matched(runs[one], runs[other]) for one, other in places]
+    adjusted = holm([match.paired.p_mid for match in found])
+    return tuple(
+        Pair(one, other, match, p, len(runs[one].keys() | runs[other].keys()) - match.paired.n)
+        for (one, other), match, p in zip(places, found, adjusted, strict=True)
+    )
 
 
 def paired(both: int, gained: int, lost: int, neither: int, *, confidence: float = 0.95) -> Paired:
@@ -133,33 +216,44 @@ def holm(p_values: Sequence[float]) -> tuple[float, ...]:
     return tuple(adjusted)
 
 
-def tie_groups(outcomes: npt.NDArray[np.bool_], *, alpha: float = ALPHA) -> tuple[int, ...]:
+def tie_groups(
+    solved: npt.NDArray[np.bool_], ended: npt.NDArray[np.bool_], *, alpha: float = ALPHA
+) -> tuple[int, ...]:
     """The tie group of each run, 0 for the group of the best.
 
-    Every pair of runs is tested by McNemar's mid-p with Holm's correction over all pairs. Runs are taken from the
-    most solved to the fewest; one that differs from the first of its group opens the next. Being tied says that these
-    problems do not tell two runs apart, not that they are equal; two runs of one group may differ, neither being first.
+    Every pair of runs is tested by McNemar's mid-p over the problems that both ended, with Holm's correction over all
+    pairs. Runs are taken from the largest share solved to the smallest; one that differs from the first of its group
+    opens the next. Being tied says that these problems do not tell two runs apart, not that they are equal; two runs
+    of one group may differ, neither being first.
 
     Parameters
     ----------
-    outcomes
-        Solved or not, runs × problems. Every run has the same problems in the same order.
+    solved, ended
+        Of each problem, runs × problems: whether it was solved, and whether it ended by the rules, as those that are
+        solved did. Every run has the same problems in the same order.
     alpha
         Error over all pairs.
 
     Returns
     -------
     Groups in the order of the runs.
+
+    Examples
+    --------
+    >>> solved = np.arange(20) < np.array([[18], [17], [2]])
+    >>> tie_groups(solved, np.ones_like(solved))
+    (0, 0, 1)
     """
-    solved = outcomes.astype(np.int64)
+    if not len(solved):
+        return ()
     one, other = np.triu_indices(len(solved), 1)
-    wins = solved @ (1 - solved).T
+    wins = solved.astype(np.int64) @ (ended & ~solved).astype(np.int64).T
     _, mid = _mcnemar(wins[one, other], wins[other, one])
     adjusted = dict(zip(zip(one.tolist(), other.tolist(), strict=True), holm(mid.tolist()), strict=True))
-    order = sorted(range(len(solved)), key=lambda run: (-int(solved[run].sum()), run))
-    groups = [0] * len(solved)
-    leader, group = (order[0], 0) if order else (0, 0)
-    for run in order[1:]:
+    shares = (solved.sum(-1) / np.maximum(ended.sum(-1), 1)).tolist()
+    leader, *rest = sorted(range(len(solved)), key=lambda run: (-shares[run], run))
+    groups, group = [0] * len(solved), 0
+    for run in rest:
         if adjusted[min(leader, run), max(leader, run)] <= alpha:
             leader, group = run, group + 1
         groups[run] = group

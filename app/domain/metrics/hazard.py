@@ -28,13 +28,17 @@ from enum import StrEnum
 from statistics import NormalDist
 
 import numpy as np
+from scipy.special import xlogy
 
 from app.domain.metrics.decay import FLAT, THETAS, RiskSet, attempts_to_lose, risk_sets
 from app.domain.metrics.intervals import Floats
-from app.domain.metrics.likelihood import best, chances, crossing, log_likelihood, outward
+from app.domain.metrics.likelihood import best, chances, crossing, level_odds, log_likelihood, outward
 
 MIN_SOLVES = 3
 """With fewer solves in the fitted attempts no rate is told from any other."""
+_BORDER = 81
+"""Rates at which the border of the likelihood region is followed."""
+_HALVINGS = 50
 UNDECIDED = 4.0
 """Forms closer than this in AIC are not told apart by these counts."""
 
@@ -215,6 +219,71 @@ def fit_hazard(
         math.erfc(math.sqrt(ratio / 2)),
         forms,
         ranked[0].form if ranked[1].delta >= UNDECIDED else None,
+    )
+
+
+def chance_band(fit: HazardFit, times: Sequence[float], *, confidence: float = 0.95) -> tuple[Bounds, ...]:
+    r"""The fitted chance at some times with its pointwise profile interval; empty where λ is not finite.
+
+    The log-likelihood is concave in (log h_s, λ), so those within half the χ²₁ quantile of the maximum form a convex
+    region, and log h_t = log h_s − λ(t − s) is linear over it: its ends at every t lie on the border, which is
+    followed from the low end of λ's interval to the high one.
+
+    Parameters
+    ----------
+    fit
+        From `fit_hazard`, of the same confidence.
+    times
+        From the first fitted attempt to the last allowed one; they need not be whole.
+
+    References
+    ----------
+    As for λ: Venzon and Moolgavkar (1988). A band pointwise, not for the whole curve at once.
+
+    Examples
+    --------
+    >>> first, *_ = chance_band(fit_hazard([50, 25], 100), [0])
+    >>> round(first.low, 4), round(first.estimate, 4), round(first.high, 4)
+    (0.4029, 0.5, 0.5971)
+    """
+    rate = fit.lambda_
+    if rate is None or rate.estimate is None or rate.low is None or rate.high is None or fit.h_start is None:
+        return ()
+    steps = np.arange(len(fit.forms[0].chances), dtype=float)
+    solved, failed = np.zeros(len(steps)), np.zeros(len(steps))
+    for point in fit.points:
+        place = point.attempt - fit.start
+        solved[place], failed[place] = point.solved, point.at_risk - point.solved
+    rates = np.linspace(rate.low, rate.high, _BORDER)
+    decline = rates[:, None] * steps
+    # No chance may exceed 1 at an attempt allowed.
+    most = decline.min(-1)
+    odds = level_odds(solved, failed, decline)
+    middle = most - np.log1p(1 / odds)
+    slack = NormalDist().inv_cdf((1 + confidence) / 2) ** 2 / 2
+    least = fit.forms[0].log_likelihood - slack
+
+    def outside(level: Floats) -> Floats:
+        log_chance = level[:, None] - decline
+        failing = xlogy(failed, -np.expm1(np.minimum(log_chance, 0.0)))
+        return np.asarray((solved * log_chance + failing).sum(-1) < least)
+
+    far = np.ones(_BORDER)
+    while (~outside(middle - far)).any():
+        far = far * 2
+    ends = []
+    for inner, outer in ((middle, middle - far), (middle, most)):
+        for _ in range(_HALVINGS):
+            half = (inner + outer) / 2
+            beyond = outside(half)
+            inner, outer = np.where(beyond, inner, half), np.where(beyond, half, outer)
+        ends.append(inner)
+    later = np.asarray(times, dtype=float)[:, None] - fit.start
+    lows, highs = ends[0] - rates * later, ends[1] - rates * later
+    fitted = math.log(fit.h_start) - rate.estimate * later[:, 0]
+    return tuple(
+        Bounds(math.exp(middle), math.exp(min(low, middle)), min(1.0, math.exp(max(high, middle))))
+        for middle, low, high in zip(fitted.tolist(), lows.min(-1).tolist(), highs.max(-1).tolist(), strict=True)
     )
 
 

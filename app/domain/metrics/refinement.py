@@ -8,12 +8,12 @@ References
 The paper on iterative feedback loops, definition 3.1 and section 3.5.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from app.domain.metrics.intervals import Estimate, Resamples
+from app.domain.metrics.intervals import Estimate, Proportion, Resamples, wilson
 from app.domain.metrics.outcomes import VERDICTS, Bools, Ints, Outcomes, ratio
 from app.domain.verdicts import Verdict
 
@@ -116,6 +116,24 @@ def solved_per_1000_tokens(outcomes: Outcomes, resamples: Resamples) -> Estimate
 def solved_per_cost(outcomes: Outcomes, resamples: Resamples) -> Estimate:
     """Problems solved for each unit of cost; unknown where an attempt's cost is, undefined where all was free."""
     return _per(outcomes, resamples, "cost", 1.0)
+
+
+def solved_within_budget(spent: Sequence[float], of: int, budget: float) -> Proportion:
+    """The share of problems that are solved where each may spend so much, with Wilson's interval.
+
+    Parameters
+    ----------
+    spent
+        Of each problem solved, what its attempts up to the one that solved it took.
+    of
+        Problems, all of which ended by the rules.
+
+    Examples
+    --------
+    >>> solved_within_budget([300, 900], of=4, budget=500).estimate
+    0.25
+    """
+    return wilson(sum(one <= budget for one in spent), of)
 
 
 def _per(outcomes: Outcomes, resamples: Resamples, spent: str, scale: float) -> Estimate:

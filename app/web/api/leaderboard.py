@@ -15,9 +15,13 @@ from app.web.board import (
     board_document,
     board_lines,
     line_document,
+    shown_columns,
+    tied,
     view_board,
 )
 from app.web.deps import AppState, State
+from app.web.latex import board_table
+from app.web.methods import board_methods
 from app.web.tables import csv_lines
 
 router = APIRouter(prefix="/api/leaderboard", tags=["leaderboard"])
@@ -31,9 +35,12 @@ _NAMES = (
     ("attempts", "Attempts of the protocol."),
     ("unfinished", "`1` takes in runs that have not ended, as of now."),
     ("alike", "`1` leaves out runs under other conditions than the usual ones."),
+    ("e0_cut", "From how many percent on archetypes call E0 high; the median of the comparable runs when left out."),
+    ("lambda_cut", "From where on they call λ high, likewise."),
     ("sort", "A figure's name."),
     ("order", "`asc` or `desc`."),
 )
+_COLUMN = ("column", "A figure's name; repeat it for several columns.")
 _PAGE = ("page", "Which fifty rows, from 1.")
 
 
@@ -51,13 +58,16 @@ def get_leaderboard(request: Request, state: State) -> dict[str, Any]:
     """Up to fifty rows of a leaderboard, each with its conditions, its caveats and the command that repeats it.
 
     `total` counts all rows; ask for `next_page` as `page` for those behind, null at the end. Shares are fractions with
-    95 % Wilson intervals; null is undefined or unknown.
+    95 % intervals; null is undefined or unknown. `tie_group` is among the comparable ones of these rows, from 0 on.
     """
     view = _view(request, state)
     query, total = view.query, view.board.total
     return {
         **board_document(view.board),
-        "rows": [line_document(line) for line in board_lines(state.db, view, query.rows)],
+        "rows": [
+            line_document(line) | {"tie_group": line.tie_group}
+            for line in tied(state.db, list(board_lines(state.db, view, query.rows)))
+        ],
         "total": total,
         "next_page": query.page + 1 if query.rows.stop < total else None,
     }
@@ -84,6 +94,24 @@ def get_leaderboard_csv(request: Request, state: State) -> StreamingResponse:
     return _file(csv_lines(list(LINE_FIELDS), rows), "text/csv; charset=utf-8", "csv")
 
 
+@router.get("/latex", openapi_extra=_parameters(*_NAMES, _COLUMN, _PAGE), response_class=StreamingResponse)
+def get_leaderboard_latex(request: Request, state: State) -> StreamingResponse:
+    """The fifty rows of a page as a LaTeX table with booktabs, in the columns chosen."""
+    view = _view(request, state)
+    table = board_table(view, list(board_lines(state.db, view, view.query.rows)), shown_columns(view.query.columns))
+    return _file(iter([table]), "application/x-tex; charset=utf-8", "tex")
+
+
+@router.get("/methods", openapi_extra=_parameters(*_NAMES, _PAGE), response_class=StreamingResponse)
+def get_leaderboard_methods(request: Request, state: State) -> StreamingResponse:
+    """A methods section of the fifty rows of a page: settings, versions, seeds, exclusions, statistics, sources."""
+    view = _view(request, state)
+    lines = list(board_lines(state.db, view, view.query.rows))
+    if not lines:
+        raise InputError("page: there are no such rows")
+    return _file(iter([board_methods(view, lines)]), "text/plain; charset=utf-8", "txt")
+
+
 def _file(parts: Iterator[str], media_type: str, suffix: str) -> StreamingResponse:
     disposition = f'attachment; filename="leaderboard.{suffix}"'
     return StreamingResponse(parts, media_type=media_type, headers={"Content-Disposition": disposition})
@@ -100,6 +128,8 @@ def _view(request: Request, state: AppState) -> BoardView:
         "disclosure": asked.disclosure,
         "attempts": asked.attempts,
         "sort": asked.sort if given.get("sort") == asked.sort else None,
+        "e0_cut": asked.e0_cut,
+        "lambda_cut": asked.lambda_cut,
         "page": asked.page if given.get("page") == str(asked.page) else None,
     }
     # A page shows what it can of a mistyped address; a program would take that for its answer.

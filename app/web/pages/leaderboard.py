@@ -3,10 +3,10 @@
 from fastapi import APIRouter, Request, Response
 
 from app.domain.protocol.policy import Disclosure
-from app.web.board import COLUMNS, BoardQuery, board_lines, shown_columns, view_board
+from app.web.board import COLUMNS, BoardQuery, board_lines, shown_columns, tied, view_board
 from app.web.deps import State
 from app.web.rendering import render
-from app.web.scatter import accuracy_against_tokens
+from app.web.scatter import Axis, accuracy_against
 
 router = APIRouter(prefix="/leaderboard")
 
@@ -16,11 +16,11 @@ def show_leaderboard(request: Request, state: State) -> Response:
     """Runs by their figures, with what keeps them from being compared; the address holds every choice."""
     view = view_board(state.db, BoardQuery.read(request.query_params))
     query = view.query
-    lines = list(board_lines(state.db, view, query.rows))
+    lines = tied(state.db, list(board_lines(state.db, view, query.rows)))
     context = {
         "board": view.board,
         "lines": lines,
-        "scatter": accuracy_against_tokens(lines),
+        "scatter": accuracy_against(Axis.TOKENS, lines),
         "query": query,
         "missing": view.missing,
         "path": "/leaderboard",

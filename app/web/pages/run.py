@@ -20,9 +20,11 @@ from app.domain.protocol.prompts import prompts_name
 from app.judge.judge import JUDGE_VERSION
 from app.services.control_run import PAUSED_BY_HAND, cancel_run, pause_run, resume_run
 from app.services.retry_run import retry_run
+from app.services.retry_scores import retry_scores
 from app.web import charts, conditions, fits, pace, wording
 from app.web.commands import create_command
 from app.web.deps import RowId, State
+from app.web.heat import heat
 from app.web.live import Snapshot
 from app.web.marks import OUTCOME_FILTERS
 from app.web.rendering import macros, render
@@ -111,6 +113,14 @@ def resume(state: State, run_id: RowId) -> Response:
     return RedirectResponse(f"/runs/{run_id}", status_code=303)
 
 
+@router.post("/scores")
+def score_again(state: State, run_id: RowId) -> Response:
+    """Score the repairs that have no score."""
+    retry_scores(state.db, run_id)
+    wake_resumed(state, run_id)
+    return RedirectResponse(f"/runs/{run_id}/precision", status_code=303)
+
+
 @router.post("/retry")
 def retry(state: State, run_id: RowId) -> Response:
     """Go on with the problems that infrastructure cut short."""
@@ -130,6 +140,9 @@ def _context(
         counts = decay_counts(session, run_id)
         evidence = queries.run_evidence(session, run_id, JUDGE_VERSION)
         grid = queries.run_grid(session, run_id, by_solution=not (head.live or was_live))
+        # One that cannot change any more is drawn whole, however large; one under way as its columns are sent.
+        whole = grid.total > queries.GRID_COLUMNS and not (head.live or was_live)
+        verdicts = queries.run_verdicts(session, run_id) if whole else None
         trajectories = queries.run_trajectories(session, run_id, outcome, after)
         rejudgings = rejudgings_of(session, run_id)
         imported = None if head.run.imported_from is None else imported_run(session, run_id)
@@ -155,8 +168,12 @@ def _context(
         "fitting": fits,
         "evidence": evidence,
         "grid": grid,
+        "heat": None if verdicts is None else heat(verdicts, policy.attempts),
         "grid_sentence": wording.grid_sentence(
-            counts, by_solution=not (head.live or was_live), shown=len(grid.columns), total=grid.total
+            counts,
+            by_solution=not (head.live or was_live),
+            shown=grid.total if whole else len(grid.columns),
+            total=grid.total,
         ),
         "trajectories": trajectories,
         "imported": imported,

@@ -13,14 +13,14 @@ from app.db.queries.share import LinkRow, link_by_hash, link_snapshot
 from app.domain.errors import NotFoundError
 from app.domain.sharing import LinkState
 from app.services.share_links import token_hash
-from app.web import charts, wording
+from app.web import charts, fits, wording
 from app.web.board import LINE_FIELDS, PAGE, BoardQuery, board_bars, resorted, shown_columns
 from app.web.deps import AppState, State
 from app.web.drawing import PNG_SCALE, board_card, png, run_card
 from app.web.exports import POINTS_HEADER, points, run_chart
 from app.web.pages.share import public_address
 from app.web.rendering import render
-from app.web.scatter import accuracy_against_tokens
+from app.web.scatter import Axis, accuracy_against
 from app.web.shared import (
     SharedBoard,
     SharedRun,
@@ -79,7 +79,7 @@ def open_link(
         context |= {
             "board": board.board,
             "lines": board.lines,
-            "scatter": accuracy_against_tokens(board.lines),
+            "scatter": accuracy_against(Axis.TOKENS, board.lines),
             "seen_at": board.seen_at,
             "query": query,
             "columns": shown_columns(query.columns),
@@ -144,7 +144,7 @@ def figures_file(request: Request, state: State, token: str) -> Response:
     try:
         link = _opened(request, state, token)
         if link.scope.run_id is not None:
-            lines = csv_lines(POINTS_HEADER, points(_run(state, link, range(0)).figures.decay))
+            lines = csv_lines(POINTS_HEADER, points(fits.fits_of_run(_run(state, link, range(0)).figures)))
         else:
             rows = ([read(line) for read in LINE_FIELDS.values()] for line in _whole_board(state, link).lines)
             lines = csv_lines(list(LINE_FIELDS), rows)
@@ -280,13 +280,16 @@ def _chart(state: AppState, link: LinkRow) -> str:
 
 
 def _run_context(shared: SharedRun, page: int) -> dict[str, Any]:
-    index = shared.figures.decay
+    found = fits.fits_of_run(shared.figures)
+    index = found.published
     return {
         "shared": shared,
         "index": index,
         "policy": shared.protocol,
         "figures": shared.figures,
-        "chart": charts.decay_chart(index, shared.protocol),
+        "fits": found,
+        "fitting": fits,
+        "chart": charts.decay_chart(index, shared.protocol, (found.careful, found.debugging)),
         "first": (page - 1) * PAGE,
         "next_page": page + 1 if page * PAGE < shared.problems else None,
     }

@@ -79,6 +79,7 @@ def test_figures_of_a_stored_run_and_runs_compared(home: Home) -> None:
     compared = json.loads(home.call("metrics", "compare", one, other, "--json").out)
     assert compared["pairs"][0]["gained"] == 4
     assert "+50.0 points" in home.call("metrics", "compare", one, other).out
+    assert home.call("metrics", "compare", one, 999).code == 2
     assert home.call("metrics", "compare", one, one).code == 2
     missing = home.call("metrics", "run", 999)
     assert (missing.code, missing.err) == (2, "halflife: there is no run 999\n")

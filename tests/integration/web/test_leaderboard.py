@@ -21,7 +21,7 @@ from app.db.models import (
 from app.db.queries.figures import unmeasured
 from app.domain.protocol.policy import Protocol, Start
 from app.services.measure_runs import measure_runs, measure_unmeasured
-from tests.fixtures.example_data import EPOCH, store_model, store_run
+from tests.fixtures.example_data import EPOCH, store_model, store_problem_set, store_run
 from tests.integration.web.conftest import Site, Workshop
 from tests.integration.web.test_pages import words
 
@@ -204,6 +204,8 @@ def test_exports_hold_every_row_of_the_filtered_board(board: Workshop) -> None:
     assert (document["runs"], document["comparable"]) == (3, 2)
     page = board.client.get("/api/leaderboard?sort=e0").json()
     assert (page.pop("total"), page.pop("next_page")) == (3, None)
+    # Tie groups are of the rows of a page; of the two comparable ones, neither is told from the other.
+    assert [row.pop("tie_group") for row in page["rows"]] == [0, None, 0]
     assert page == document
     with open("docs/exports.md", encoding="utf-8") as file:
         described = file.read()
@@ -211,11 +213,84 @@ def test_exports_hold_every_row_of_the_filtered_board(board: Workshop) -> None:
     assert {name for name in bare if f"`{name}`" not in described} == set()
 
 
+def test_a_page_of_the_board_as_a_table_and_as_a_methods_section(board: Workshop) -> None:
+    table = board.client.get("/api/leaderboard/latex?sort=e0&column=e0&column=tokens").text
+    rows = [line.strip() for line in table.splitlines() if line.strip().startswith(("free", "priced"))]
+    # 2, 1 and 1 of 3; the second has another number of attempts.
+    assert [row.split(" & ")[:2] for row in rows] == [
+        ["free", "66.7 (20.8 -- 93.9)"], ["free *", "33.3 (6.1 -- 79.2)"], ["priced", "33.3 (6.1 -- 79.2)"],
+    ]  # fmt: skip
+    assert "An asterisk marks runs under other conditions than most." in table
+    said = board.client.get("/api/leaderboard/methods?sort=e0").text
+    assert "They differ in attempts: run 2 3; run 3 4; run 1 3." in said
+    assert board.client.get("/api/leaderboard/methods?page=9").status_code == 400
+
+
 @pytest.mark.parametrize("query", ["set=x", "start=never", "sort=speed", "run=x", "attempts=0", "page=0"])
 def test_the_api_answers_no_other_question_than_it_was_asked(board: Workshop, query: str) -> None:
     answer = board.client.get(f"/api/leaderboard?{query}")
     assert answer.status_code == 400
     assert "is not understood" in answer.json()["error"]
+
+
+def test_figures_of_the_catalogue_are_columns_with_their_intervals(board: Workshop) -> None:
+    columns = "column=careful_lambda&column=isr_2&column=isr_10&column=mis&column=pass_1&column=fix_rate"
+    shown = words(board.client.get(f"/leaderboard?model={board.model}&{columns}").text)
+    assert "ISR@2, %" in shown
+    # Solved at iterations 1, 2 and not at all of three attempts: two of three within two, Wilson 20.8 – 93.9; there is
+    # no tenth attempt; the median is 2; one of three right at first; one of three errors fixed that were followed.
+    row = board.client.get(f"/api/leaderboard?model={board.model}").json()["rows"][0]
+    assert (row["isr_2"], row["isr_10"], row["mis"], row["pass_1"]) == (
+        pytest.approx(2 / 3),
+        None,
+        2,
+        pytest.approx(1 / 3),
+    )
+    assert (round(row["isr_2_low"], 3), round(row["isr_2_high"], 3)) == (0.208, 0.939)
+    assert "20.8 – 93.9 %" in shown
+    assert row["careful_lambda"] is None  # two solves are too few
+    # Sorted in the database by the same number: 2/3, and 1 where the third problem was cut short.
+    assert runs_shown(board.client.get("/leaderboard?sort=pass_1&attempts=3").text) == [2, 1]
+    assert runs_shown(board.client.get("/leaderboard?sort=pass_1&attempts=3&order=asc").text) == [1, 2]
+
+
+def test_comparable_rows_shown_are_grouped_by_paired_tests(workshop: Workshop) -> None:
+    with workshop.database.write() as session:
+        problem_set, problems = store_problem_set(session, "Ties", 20)
+        model = session.get_one(ModelEndpoint, workshop.model)
+        for solved in (20, 19, 2):
+            ways = [("A",)] * solved + [("W",)] * (20 - solved)
+            store_run(session, problem_set, problems, model, ways, protocol=Protocol(attempts=1))
+        store_run(session, problem_set, problems, model, [("A",)] * 20, protocol=Protocol(attempts=2))
+    rows = workshop.client.get(f"/api/leaderboard?set={problem_set.id}&sort=accuracy").json()["rows"]
+    # 18 and 17 problems gained and none lost: clear after Holm over three. The run with two attempts stands apart.
+    assert [(row["run"], row["tie_group"]) for row in rows] == [(4, None), (1, 0), (2, 0), (3, 1)]
+    shown = workshop.client.get(f"/leaderboard?set={problem_set.id}").text
+    assert shown.count('<tbody class="group">') == 1
+    assert "tie group 2" in words(shown)
+
+
+def test_archetypes_are_by_the_medians_of_the_board_or_as_chosen(workshop: Workshop) -> None:
+    with workshop.database.write() as session:
+        problem_set, problems = store_problem_set(session, "Kinds", 64)
+        model = session.get_one(ModelEndpoint, workshop.model)
+        # A half, a quarter, an eighth of those left: λ = ln 2, E0 0.5; then 0.25, 0.125, 0.0476: λ ≈ ln 2 and more.
+        for counts in ((32, 8, 3), (16, 6, 2)):
+            ways = [("A",)] * counts[0] + [("W", "A")] * counts[1] + [("W", "W", "A")] * counts[2]
+            ways += [("W", "W", "W")] * (64 - sum(counts))
+            store_run(session, problem_set, problems, model, ways, protocol=Protocol(attempts=3))
+    document = workshop.client.get(f"/api/leaderboard?set={problem_set.id}&sort=e0").json()
+    cuts = document["archetype_cut_offs"]
+    assert cuts["e0"] == pytest.approx((32 + 16) / 128)
+    rates = [row["lambda"] for row in document["rows"]]
+    assert cuts["lambda"] == pytest.approx(sum(rates) / 2)
+    assert [row["archetype"] for row in document["rows"]] == [
+        f"high_e0_{'high' if rates[0] > rates[1] else 'low'}_lambda",
+        f"low_e0_{'high' if rates[1] > rates[0] else 'low'}_lambda",
+    ]
+    chosen = words(workshop.client.get(f"/leaderboard?set={problem_set.id}&e0_cut=20&lambda_cut=5").text)
+    assert "E0 is high from 20.0 % and λ from 5.000, as chosen" in chosen
+    assert chosen.count("high E0, low λ") == 2
 
 
 def test_without_runs_the_board_says_what_to_do(workshop: Workshop) -> None:

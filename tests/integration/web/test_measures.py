@@ -1,14 +1,14 @@
-"""From stored trajectories to figures and comparisons, on both databases."""
+"""From stored trajectories to figures, on both databases."""
 
 import pytest
 
 from app.db.models import Attempt, Trajectory
 from app.db.queries.decay_counts import decay_counts
-from app.db.queries.outcomes import PairedRun, paired_run, run_outcomes
+from app.db.queries.outcomes import run_outcomes
 from app.db.session import Database
-from app.domain.errors import InputError, NotFoundError
-from app.domain.protocol.policy import Disclosure, Protocol
-from app.web.measures import comparison_document, comparison_text, left_out, measures_document, measures_text
+from app.domain.errors import NotFoundError
+from app.domain.protocol.policy import Protocol
+from app.web.measures import left_out, measures_document, measures_text
 from tests.fixtures.example_data import store_model, store_problem_set, store_run
 from tests.integration.web.conftest import Site
 
@@ -85,64 +85,6 @@ def test_a_run_without_a_verdict(database: Database) -> None:
     document = measures_document(found, left_out(counts))
     assert {value["status"] for figure in document["figures"] for value in figure["values"].values()} == {"undefined"}
     assert "undefined: nothing to measure" in measures_text(document)
-
-
-@pytest.fixture
-def runs(database: Database) -> tuple[Database, list[int]]:
-    """30 problems: 25, 10 and 24 solved. The third has other feedback, and one problem was cut short."""
-    with database.write() as session:
-        problem_set, problems = store_problem_set(session, "Hand", 30)
-        model = store_model(session, "m")
-        missed = ("W", "W")
-        first = [("A",)] * 25 + [missed] * 5
-        second = [("A",)] * 10 + [missed] * 20
-        third = [("A",)] * 24 + [("W", "budget")] + [missed] * 5
-        protocol, other = Protocol(attempts=2), Protocol(attempts=2, disclosure=Disclosure.ALL)
-        stored = [
-            store_run(session, problem_set, problems, model, ways, protocol=chosen).id
-            for ways, chosen in ((first, protocol), (second, protocol), (third, other))
-        ]
-    return database, stored
-
-
-def pairs_of(database: Database, run_ids: list[int]) -> list[PairedRun]:
-    with database.read() as session:
-        return [paired_run(session, run_id) for run_id in run_ids]
-
-
-def test_runs_are_compared_problem_by_problem(runs: tuple[Database, list[int]]) -> None:
-    database, ids = runs
-    document = comparison_document(pairs_of(database, ids))
-    # The problem that the third run did not end on is left out of all: 24, 10 and 24 of 29.
-    assert (document["problems"], document["left_out"]) == (29, 1)
-    assert [run["solved"] for run in document["runs"]] == [24, 10, 24]
-    assert [run["tie_group"] for run in document["runs"]] == [0, 1, 0]
-    first = document["pairs"][0]
-    assert (first["both"], first["gained"], first["lost"], first["neither"]) == (10, 14, 0, 5)
-    assert first["difference"] == pytest.approx(14 / 29)
-    # 14 heads of 14: 2·2^-14, less 2^-14; three tests.
-    assert first["p_exact"] == pytest.approx(2 / 2**14)
-    assert first["p_holm"] == pytest.approx(3 / 2**14)
-    assert document["pairs"][1]["difference"] == 0
-    assert document["pairs"][1]["smallest_difference"] is None
-    assert document["differences"] == [
-        {"run": ids[2], "condition": "disclosure", "value": "first failing case of all",
-         "first": "first failing visible case"}
-    ]  # fmt: skip
-    text = comparison_text(document)
-    assert "what is solved ends sooner" in text
-    assert comparison_document(pairs_of(database, ids[:2]))["caveat"] is None
-    assert f"not comparable: run {ids[2]}, feedback first failing case of all, not first failing visible case" in text
-    assert f"run {ids[0]} − run {ids[1]}: +48.3 points" in text
-
-
-def test_only_the_same_problems_are_compared(runs: tuple[Database, list[int]]) -> None:
-    database, ids = runs
-    with database.write() as session:
-        problem_set, problems = store_problem_set(session, "Other", 2)
-        other = store_run(session, problem_set, problems, store_model(session, "other"), [("A",), ("W",)]).id
-    with pytest.raises(InputError, match="different problem sets"):
-        comparison_document(pairs_of(database, [ids[0], other]))
 
 
 def test_figures_over_the_api(site: Site) -> None:

@@ -5,12 +5,13 @@ import zlib
 
 from defusedxml import ElementTree
 
-from app.domain.metrics.decay import decay
 from app.domain.metrics.intervals import wilson
 from app.domain.protocol.policy import Protocol
 from app.web.drawing import board_card, decay_svg, png, run_card
+from app.web.fits import fits
 
-CURVE = decay([96, 23, 16, 5, 2, 4], 164)
+FITS = fits((96, 23, 16, 5, 2, 4), 164)
+CURVE = FITS.published
 HOSTILE = '<script>&"\x00\ud800\u202e'
 
 
@@ -32,24 +33,29 @@ def texts(svg: str) -> list[str]:
 
 
 def test_the_chart_draws_every_point_at_its_place() -> None:
-    svg = decay_svg(CURVE, Protocol(), "codestral", ["164 problems"])
+    svg = decay_svg(FITS, Protocol(), "codestral", ["164 problems"])
     circles = [e for e in ElementTree.fromstring(svg).iter() if e.tag.endswith("circle") and e.get("r") == "5"]
     points = circles[:-1]  # the last one is the legend's
     assert len(points) == 6
     # Attempt 0 solved 96 of 164 = 58.54 %. The axis ends at 70: the interval reaches 65.8. It spans y = 456 … 124.
     assert float(points[0].get("cy", "0")) == round(456 - 332 * 58.5366 / 70, 1)
-    assert {"0", "1", "5", "attempt", "published fit, a·exp(−λt)"} <= set(texts(svg))
+    assert {"0", "1", "5", "attempt", "published fit, a·exp(−λt)", "careful fit, 95 % band"} <= set(texts(svg))
+    # The careful curve begins at 57.36 %, and its band at 50.05 to 64.55 %: see test_hazard.
+    band, careful, _ = [e.get("d") or "" for e in ElementTree.fromstring(svg).iter() if e.tag.endswith("path")]
+    first, last = band.split(" L")[0], band.removesuffix(" z").split(" L")[-1]
+    ys = [float(place.split(",")[1]) for place in (first, last, careful.split(" L")[0])]
+    assert ys == [round(456 - 332 * percent / 70, 1) for percent in (64.551, 50.048, 57.361)]
 
 
 def test_without_a_fit_no_curve_is_drawn() -> None:
-    svg = decay_svg(decay([3, 0], 9), Protocol(attempts=2), "m", [])
+    svg = decay_svg(fits((3, 0), 9), Protocol(attempts=2), "m", [])
     assert "<path" not in svg
     assert "published fit" not in svg
 
 
 def test_hostile_names_stay_text() -> None:
     for svg in (
-        decay_svg(CURVE, Protocol(), HOSTILE, [HOSTILE]),
+        decay_svg(FITS, Protocol(), HOSTILE, [HOSTILE]),
         run_card(CURVE, Protocol(), HOSTILE, HOSTILE, HOSTILE),
         board_card(HOSTILE, HOSTILE, HOSTILE, [(HOSTILE, wilson(1, 2))]),
     ):

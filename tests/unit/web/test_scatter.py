@@ -22,8 +22,8 @@ def line(name: str, tokens: int, solved: int, *differs: str, cost: float | None 
     row = BoardRow(
         run_id=1, endpoint_id=1, model_name=name, model=name, sampling=Sampling(), problem_set_id=1,
         problem_set_name="s", problem_set_version=1, problem_set_hash="0", protocol=Protocol(attempts=1),
-        prompts_version=1, judge_version=1, subset=None, status="completed", problems=10, ended=10, tokens=tokens,
-        cost=cost, created_at=EPOCH, finished_at=EPOCH, figures=figures, measures=None,
+        prompts_version=1, judge_version=1, subset=None, items=None, status="completed", problems=10, ended=10,
+        tokens=tokens, cost=cost, created_at=EPOCH, finished_at=EPOCH, figures=figures, measures=None,
     )  # fmt: skip
     return Line(row, differs, (), (), "")
 

@@ -66,9 +66,30 @@ def test_shares_solved_within_k_add_up() -> None:
         ],
         attempts=2,
     )
-    assert [share.estimate for share in wording.solved_within(counts)] == [0.5, 0.75]
+    assert [share.estimate for share in wording.within(counts)] == [0.5, 0.75]
     assert wording.within_sentence(counts) == (
         "ISR@k: of 4 problems, 50.0 % are solved within 1 attempt and 75.0 % within 2."
+    )
+
+
+def test_problems_cut_short_leave_the_shares_and_those_stopped_on_visible_tests_stay() -> None:
+    counts = count_groups(
+        [
+            TrajectoryGroup("solved", 0, 1, 4),
+            TrajectoryGroup("solved", 1, 2, 2),
+            TrajectoryGroup("budget", None, 1, 2),
+            TrajectoryGroup("visible_only", None, 1, 1),
+            TrajectoryGroup("exhausted", None, 2, 1),
+        ],
+        attempts=2,
+    )
+    assert (counts.censored, counts.unfinished) == ((3, 0), (2, 0))
+    # 1 − 6/10, then 1 − 2/4 of the four left: 1 − 0.6·0.5; 6 of 10 at the least, 6 of 8 without the two.
+    first, second = wording.within(counts)
+    assert (first.estimate, second.estimate) == (pytest.approx(0.4), pytest.approx(0.7))
+    assert (second.all_failed, second.all_excluded) == (0.6, 0.75)
+    assert wording.within_sentence(counts).endswith(
+        "and 70.0 % within 2; 2 problems cut short or under way count as long as observed (Kaplan–Meier)."
     )
 
 

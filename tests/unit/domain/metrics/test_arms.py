@@ -28,10 +28,11 @@ def test_holm_goes_over_the_arms() -> None:
     found = compare_arms(baseline, arms, 6)
     # The smallest times 3, the next times 2, the last times 1.
     assert [one.p_holm for one in found] == pytest.approx([2 / 16, 3 / 32, 1.0])
-    assert found[2].detectable is None
+    assert found[2].paired.detectable is None
 
 
 def test_nothing_in_common_is_no_difference_but_none() -> None:
     (found,) = compare_arms({}, [{1: SOLVED}], 3)
-    assert (found.paired.difference, found.paired.p_exact, found.left_out, found.detectable) == (None, 1.0, 3, None)
+    assert (found.paired.difference, found.paired.p_exact, found.left_out) == (None, 1.0, 3)
+    assert found.paired.detectable is None
     assert compare_arms({1: SOLVED}, [], 1) == ()

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -68,6 +69,15 @@ def test_every_figure_is_in_its_range_or_says_why_not(name: str) -> None:
 
 def test_nothing_is_measured_of_an_empty_run() -> None:
     assert {one.status for one in figures([]).values()} == {EstimateStatus.UNDEFINED}
+
+
+@pytest.mark.parametrize("attempts", [1, 2])
+def test_variants_of_one_task_with_hardly_an_attempt_have_no_rate(attempts: int) -> None:
+    found = [replace(way(0 if row % 3 else None, attempts), unit=row // 2) for row in range(50)]
+    one = measured(outcomes_of(found, attempts), size=400)
+    assert one["accuracy"][""].estimate == pytest.approx(33 / 50)
+    assert one["careful_lambda_debugging"][""].status is EstimateStatus.UNDEFINED
+    assert one["careful_lambda"][""].estimate is None
 
 
 @pytest.mark.parametrize("name", ["mixed", "few", "all solved", "none solved"])

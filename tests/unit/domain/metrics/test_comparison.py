@@ -4,11 +4,12 @@ import itertools
 import math
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from scipy.stats import binom
 
-from app.domain.metrics.archetypes import Archetype, archetypes
-from app.domain.metrics.comparison import holm, paired, smallest_difference, tie_groups
+from app.domain.metrics.archetypes import Archetype, archetype, described, medians
+from app.domain.metrics.comparison import every_pair, holm, paired, smallest_difference, tie_groups
 from app.domain.metrics.decay import decay
 
 
@@ -96,25 +97,58 @@ def test_the_smallest_difference_by_hand() -> None:
     assert smallest_difference(1_000_000, 0.25) == pytest.approx(0.00140079, rel=1e-4)
 
 
+def groups_of(solved: list[npt.NDArray[np.bool_]]) -> tuple[int, ...]:
+    """Where every problem ended."""
+    runs = np.array(solved)
+    return tie_groups(runs, np.ones_like(runs))
+
+
+def test_every_pair_is_tested_over_the_problems_of_both() -> None:
+    # Twelve problems; the second run solves none, the third ended on the last four alone and solved those.
+    one, none, last = (
+        {p: p < 10 for p in range(12)},
+        dict.fromkeys(range(12), False),
+        dict.fromkeys(range(8, 12), True),
+    )
+    first, second, third = every_pair([one, none, last])
+    assert (first.match.gained, first.match.lost, first.left_out) == (tuple(range(10)), (), 0)
+    # Ten heads of ten: 2/2^10, less 2^-10; two of four: mid-p 2·¼ − ¼; four of four: 2/16 − 1/16. Holm over three.
+    assert (first.match.paired.p_mid, first.p_holm) == (pytest.approx(2**-10), pytest.approx(3 * 2**-10))
+    assert (second.match.lost, second.match.paired.both, second.left_out) == ((10, 11), 2, 8)
+    assert (second.match.paired.p_mid, third.match.paired.p_mid) == (pytest.approx(1 / 4), pytest.approx(1 / 16))
+    assert (second.p_holm, third.p_holm) == (pytest.approx(1 / 4), pytest.approx(1 / 8))
+    assert every_pair([one]) == ()
+
+
+def test_tie_groups_leave_out_what_either_did_not_end() -> None:
+    problems = np.arange(40)
+    solved = np.array([problems < 30, problems < 30, problems < 10])
+    ended = np.array([problems < 40, problems < 40, problems < 10])
+    # All 10 that the third ended: it is the best, and the others, which solved those 10 too, are not told from it.
+    assert tie_groups(solved, ended) == (0, 0, 0)
+    # Had it ended on the others without solving them, 20 problems would tell them apart.
+    assert tie_groups(solved, np.ones_like(solved)) == (0, 0, 1)
+
+
 def test_tie_groups() -> None:
     problems = np.arange(40)
     # 40 solved, 38, 20, 18: the first two differ in two problems, the last two too, the others in 18 or more.
-    runs = np.array([problems < 20, problems < 40, problems < 18, problems < 38])
-    assert tie_groups(runs) == (1, 0, 1, 0)
+    runs = [problems < 20, problems < 40, problems < 18, problems < 38]
+    assert groups_of(runs) == (1, 0, 1, 0)
     for order in itertools.permutations(range(4)):
-        assert tie_groups(runs[list(order)]) == tuple([1, 0, 1, 0][run] for run in order)
+        assert groups_of([runs[run] for run in order]) == tuple([1, 0, 1, 0][run] for run in order)
 
 
 def test_tie_groups_test_problem_by_problem() -> None:
     problems = np.arange(100)
     # 60 against 50 solved. Nested, ten problems tell them apart and all for the first: p = 2^-9. Spread over other
     # problems, 50 against 40 tell them apart: P(X ≤ 40 | 90) is 0.17 and no evidence. The counts alone would be equal.
-    assert tie_groups(np.array([problems < 60, problems < 50])) == (0, 1)
-    assert tie_groups(np.array([problems < 60, problems >= 50])) == (0, 0)
+    assert groups_of([problems < 60, problems < 50]) == (0, 1)
+    assert groups_of([problems < 60, problems >= 50]) == (0, 0)
     # Holm over 3 pairs and more keeps what is clear.
-    assert tie_groups(np.array([problems < 60, problems < 60, problems < 50])) == (0, 0, 1)
-    assert tie_groups(np.zeros((0, 5), dtype=bool)) == ()
-    assert tie_groups(np.zeros((3, 0), dtype=bool)) == (0, 0, 0)
+    assert groups_of([problems < 60, problems < 60, problems < 50]) == (0, 0, 1)
+    assert groups_of([]) == ()
+    assert groups_of([problems[:0] > 0] * 3) == (0, 0, 0)
 
 
 def test_archetypes_and_their_cut_offs() -> None:
@@ -125,8 +159,9 @@ def test_archetypes_and_their_cut_offs() -> None:
         decay([5, 0, 0], 160),  # no fit
         decay([800, 360, 189], 2000),  # 0.4, 0.3, 189 of 840: E0 0.4, λ = ln(4/3)
     ]
-    found = archetypes(runs)
-    assert (found.e0, found.lambda_) == (0.5, pytest.approx(math.log(2), abs=1e-6))
+    cuts = medians(place for run in runs if (place := described(run)) is not None)
+    assert cuts is not None
+    assert (cuts.e0, cuts.lambda_) == (0.5, pytest.approx(math.log(2), abs=1e-6))
     high, low = Archetype.HIGH_E0_HIGH_LAMBDA, Archetype.LOW_E0_LOW_LAMBDA
-    assert found.of == (high, None, high, None, low)
-    assert archetypes(runs[1:2]).e0 is None
+    assert [archetype(run, cuts) for run in runs] == [high, None, high, None, low]
+    assert medians([]) is None

@@ -7,7 +7,7 @@ from scipy.optimize import minimize_scalar
 from scipy.stats import chi2, chi2_contingency
 
 from app.domain.metrics.decay import risk_sets
-from app.domain.metrics.hazard import Bounds, Form, HazardFit, HazardStatus, fit_hazard
+from app.domain.metrics.hazard import Bounds, Form, HazardFit, HazardStatus, chance_band, fit_hazard
 
 
 def chances_of(fit: HazardFit, form: Form) -> tuple[float, ...]:
@@ -203,3 +203,27 @@ def test_the_chance_stays_possible_at_attempts_that_nobody_was_left_for() -> Non
     assert short.forms[0].chances == pytest.approx((14 / 26, 1.0))
     for one in fit.forms:
         assert all(0 <= chance <= 1 + 1e-12 for chance in one.chances), one.form
+
+
+def test_the_band_of_two_attempts_is_that_of_two_shares() -> None:
+    # The curve goes through both points, so the chance at each is bounded by its own likelihood: of 50 of 100 it is
+    # 50·log(1 − 4d²) = −1.9207 at a half ± d, d = √((1 − e^−0.038415)/4) = 0.09706.
+    first, second = chance_band(fit_hazard([50, 10], 100), [0, 1])
+    assert (first.low, first.high) == (pytest.approx(0.40294, abs=2e-5), pytest.approx(0.59706, abs=2e-5))
+
+    def distance(chance: float) -> float:
+        """2·(largest log-likelihood − that of the chance), 10 of 50."""
+        return 2 * (10 * math.log(0.2 / chance) + 40 * math.log(0.8 / (1 - chance)))
+
+    assert [distance(bound or 0.0) for bound in (second.low, second.high)] == pytest.approx(
+        [chi2.ppf(0.95, 1)] * 2, rel=1e-3
+    )
+
+
+def test_the_band_stays_a_chance_and_needs_a_finite_rate() -> None:
+    fit = fit_hazard([2, 3, 4], 20)
+    band = chance_band(fit, [0, 0.5, 1, 2])
+    assert [one.estimate for one in band][::2] == pytest.approx([fit.forms[0].chances[0], fit.forms[0].chances[1]])
+    for one in band:
+        assert 0 < (one.low or 0) < (one.estimate or 0) < (one.high or 0) <= 1
+    assert chance_band(fit_hazard([84, 0, 0], 164), [0]) == ()
