@@ -74,6 +74,8 @@ class RunForm(BaseModel):
     problems: str = ""
     difficulty: list[str] = []
     first: str = ""
+    items: str = ""
+    items_per_k: str = ""
     budget_tokens: str = ""
     budget_cost: str = ""
     in_flight: str = str(DEFAULT_IN_FLIGHT)
@@ -128,8 +130,6 @@ class EndpointChangeForm(BaseModel):
     reasoning: str = ""
 
 
-@dataclass
-class FieldErrors:
 class ChallengeForm(BaseModel):
     """The form that makes a challenge set, as typed. `query` is the address of the page it stands on."""
 
@@ -139,6 +139,8 @@ class ChallengeForm(BaseModel):
     name: str = ""
 
 
+@dataclass
+class FieldErrors:
     """Messages by field, gathered while a form is read."""
 
     messages: dict[str, str] = field(default_factory=dict)
@@ -169,12 +171,15 @@ RUN_FIELDS = {
     "protocol": "start",
     "system prompt": "system_prompt",
     "prompts": "prompts",
+    "hint": "hint",
     "temperature": "temperature",
     "top-p": "top_p",
     "grid": "grid_temperature",
     "problems": "problems",
     "difficulty": "difficulty",
     "first": "first",
+    "items": "items",
+    "items for each number of bugs": "items_per_k",
     "budget": "budget_cost",
     "shown problem": "shown",
 }
@@ -194,11 +199,6 @@ ENDPOINT_FIELDS = {
 }
 
 
-def read_run(form: RunForm, errors: FieldErrors) -> RunRequest:
-    """The request the form asks for; only to be used where `errors` stays empty."""
-    attempts = errors.read("attempts", lambda: _whole(form.attempts, 1, MAX_ATTEMPTS), 6)
-    after = errors.read("fresh_start_after", lambda: _optional(form.fresh_start_after, _restart_number), None)
-    fresh_start = errors.read("fresh_start", lambda: _fresh_start(form.fresh_start, after, attempts), NO_FRESH_START)
 CHALLENGE_FIELDS = {"runs": "run", "size": "size", "name": "name"}
 
 
@@ -211,6 +211,11 @@ def read_challenge(form: ChallengeForm, errors: FieldErrors) -> ChallengeRequest
     )
 
 
+def read_run(form: RunForm, errors: FieldErrors) -> RunRequest:
+    """The request the form asks for; only to be used where `errors` stays empty."""
+    attempts = errors.read("attempts", lambda: _whole(form.attempts, 1, MAX_ATTEMPTS), 6)
+    after = errors.read("fresh_start_after", lambda: _optional(form.fresh_start_after, _restart_number), None)
+    fresh_start = errors.read("fresh_start", lambda: _fresh_start(form.fresh_start, after, attempts), NO_FRESH_START)
     start = errors.read("start", lambda: _choice(form.start, Start), Start.GENERATE)
     protocol = Protocol(
         start=start,
@@ -235,6 +240,8 @@ def read_challenge(form: ChallengeForm, errors: FieldErrors) -> ChallengeRequest
         problems=_keys(form.problems),
         difficulties=form.difficulty or None,
         first=errors.read("first", lambda: _optional(form.first, _positive_whole), None),
+        items=_keys(form.items),
+        items_per_k=errors.read("items_per_k", lambda: _optional(form.items_per_k, _positive_whole), None),
         budget_tokens=errors.read("budget_tokens", lambda: _optional(form.budget_tokens, _positive_whole), None),
         budget_cost=errors.read("budget_cost", lambda: _optional(form.budget_cost, _number), None),
         max_in_flight=errors.read("in_flight", lambda: _whole(form.in_flight, 1, MOST_IN_FLIGHT), DEFAULT_IN_FLIGHT),
@@ -266,6 +273,8 @@ def run_form(run: Run) -> RunForm:
         system_prompt=policy.system_prompt or "",
         hint="1" if policy.hint else "",
         problems="\n".join(run.subset or ()),
+        items="" if run.items_per_k is not None else "\n".join(run.items or ()),
+        items_per_k="" if run.items_per_k is None else str(run.items_per_k),
         budget_tokens="" if run.budget_tokens is None else str(run.budget_tokens),
         budget_cost="" if run.budget_cost is None else f"{run.budget_cost:g}",
         in_flight=str(run.max_in_flight),

@@ -144,6 +144,7 @@ def shared_run(db: Database, scope: Scope, now: datetime, positions: range | Non
             Conditions(
                 problem_set_hash=problem_set.content_hash,
                 problems=None if run.subset is None else tuple(run.subset),
+                items=None if run.items is None else tuple(run.items),
                 judge_version=run.judge_version,
                 protocol=run.protocol,
                 prompts_version=run.prompts_version,

@@ -135,11 +135,11 @@ def test_claims_at_the_same_time_never_overlap(stack: Stack, sandbox: Sandbox) -
 
 
 SCORING = [
-    "before:app.services.score_jobs:score_job",
+    "after:app.services.judging_jobs:claim_job",
     # In the middle: the programs judged so far are kept, and the next worker goes on from them.
     "before:app.domain.metrics.precision:essential_size",
     "after:app.services.score_jobs:score_attempt",
-    "after:app.services.score_jobs:_store",
+    "before:app.services.score_jobs:_store",
 ]
 
 
