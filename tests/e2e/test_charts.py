@@ -61,8 +61,8 @@ def test_each_has_a_sentence_a_table_and_files(browser: Browser, page: Page, ser
             assert answer.ok, file
             assert answer.body(), file
     # Five runs with verdicts have a curve and bars, the rounds of repairs two charts; the rest one each: arms, board,
-    # its link, the run's, the calculator, and how it is computed.
-    assert found == 2 * 5 + 2 + 6
+    # its link, the run's, the calculator, how it is computed, and the plane.
+    assert found == 2 * 5 + 2 + 7
 
 
 @pytest.mark.parametrize("trace", TRACES, ids=lambda trace: str(trace["type"]))

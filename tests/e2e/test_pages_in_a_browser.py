@@ -24,6 +24,7 @@ PATHS = [
     "/runs/{hasty}/precision?precision=30&show=imprecise",
     "/runs/{hasty}/precision/{rewritten_item}",
     "/runs/{patient}/precision/{audited_item}?lines=all",
+    "/precision",
     "/runs/{completed}/trajectories/{repaired_trajectory}",
     "/runs/{hostile}/trajectories/{hostile_trajectory}",
     "/runs/{completed}/trajectories/{repaired_trajectory}?q=sorted&open=all",

@@ -2,10 +2,12 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, TypeVar
+from functools import cache
+from itertools import groupby
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from sqlalchemy import ColumnElement, Row, Select, Text, and_, case, exists, func, select, type_coerce
@@ -25,12 +27,15 @@ from app.db.models import (
     Trajectory,
 )
 from app.db.queries.labels import trajectory_label
+from app.db.queries.run import times
 from app.domain.errors import NotFoundError
 from app.domain.metrics.behaviour import USUAL_CUT_OFFS
+from app.domain.metrics.intervals import Resamples
 from app.domain.metrics.repairs import RepairFigures, Repairs, repair_figures
 from app.domain.protocol.policy import Protocol, Start
 
 _Name = TypeVar("_Name", int, str)
+_Draw = Callable[[int, int, int], Resamples]
 
 PAGE = 50
 SEVERAL = "several classes"
@@ -234,12 +239,12 @@ def repair_summary(session: Session, run_id: int, round: int | None = None) -> R
     Raises NotFoundError, also for a run that starts otherwise.
     """
     protocol, total = _repairing(session, run_id)
-    rows = _scores(session, run_id, round)
-    scored = [row for row in rows if row.precision is not None]
-    states = Counter(_state(row) for row in rows)
-    bugs = [row.bug_count for row in scored]
-    classes = [_class_of(row.odc_classes) for row in scored]
-    at_round = [_scores(session, run_id, number) for number in range(protocol.attempts)]
+    found = _scored_items(session, run_id)
+    rows = _as_of_round(found, round)
+    scored = _only_scored(rows)
+    states = Counter(_state(row.score) for row in rows)
+    at_round = [_as_of_round(found, number) for number in range(protocol.attempts)]
+    draw = cache(Resamples)
     return RepairSummary(
         run_id=run_id,
         round=round,
@@ -248,24 +253,21 @@ def repair_summary(session: Session, run_id: int, round: int | None = None) -> R
         waiting=states[ItemState.WAITING],
         failed=states[ItemState.FAILED],
         unjudged=total - len(rows),
-        epsilons=tuple(sorted({row.epsilon for row in scored})),
-        total=repair_figures(_columns(scored)),
-        edits=sum(row.edits for row in scored),
-        edits_needed=sum(row.edits_needed for row in scored),
-        by_bugs=_grouped(scored, bugs),
-        by_class=_grouped(scored, classes),
-        by_round=tuple(
-            _group(str(number), [row for row in found if row.precision is not None])
-            for number, found in enumerate(at_round)
-        ),
-        tried=tuple(sum(row.attempt_index == number for row in found) for number, found in enumerate(at_round)),
-        bugs_by_class=_bugs_by_class(session, scored),
-        unchanged=sum(row.edits == 0 for row in scored),
-        obstacles=dict(Counter(row.obstacle for row in scored if row.obstacle is not None)),
-        weak=sum(row.weak for row in scored),
-        near_limit=sum(row.near_limit > 0 for row in scored),
-        to_audit=sum(row.unit_pass and row.recall == 0 for row in scored),
-        audited=sum(row.valid_alternative or False for row in scored),
+        epsilons=tuple(sorted({row.score.epsilon for row in scored})),
+        total=repair_figures(_columns(scored), draw=draw),
+        edits=sum(row.score.edits for row in scored),
+        edits_needed=sum(row.item.edits_needed for row in scored),
+        by_bugs=_grouped(scored, [row.item.bug_count for row in scored], draw),
+        by_class=_grouped(scored, [_class_of(row.item.odc_classes) for row in scored], draw),
+        by_round=tuple(_group(str(number), _only_scored(rows), draw) for number, rows in enumerate(at_round)),
+        tried=tuple(sum(row.score.attempt_index == number for row in rows) for number, rows in enumerate(at_round)),
+        bugs_by_class=_bugs_by_class(session, run_id, round),
+        unchanged=sum(row.score.edits == 0 for row in scored),
+        obstacles=dict(Counter(row.score.obstacle for row in scored if row.score.obstacle is not None)),
+        weak=sum(row.score.weak for row in scored),
+        near_limit=sum(row.score.near_limit > 0 for row in scored),
+        to_audit=sum(row.score.unit_pass and row.score.recall == 0 for row in scored),
+        audited=sum(row.score.valid_alternative or False for row in scored),
     )
 
 
@@ -282,8 +284,8 @@ def last_scores(session: Session, run_id: int) -> tuple[Repairs | None, int]:
     """The same scores one by one."""
     if session.get_one(Run, run_id).protocol.start is not Start.DEBUG:
         return None, 0
-    rows = _scores(session, run_id, None)
-    scored = [row for row in rows if row.precision is not None]
+    rows = _as_of_round(_scored_items(session, run_id), None)
+    scored = _only_scored(rows)
     return _columns(scored), len(rows) - len(scored)
 
 
@@ -363,48 +365,73 @@ def _as_of(round: int | None) -> ColumnElement[bool]:
     return Attempt.attempt_index == (last if round is None else case((last > round, round), else_=last))
 
 
-def _scores(session: Session, run_id: int, round: int | None) -> Sequence[Row[*tuple[Any, ...]]]:
-    """Of each item that has a verdict by then, its attempt as of the round with its score."""
-    query = (
+class _Scored(NamedTuple):
+    """An item, and one of its attempts with its score."""
+
+    item: Row[*tuple[Any, ...]]
+    score: Row[*tuple[Any, ...]]
+
+
+def _scored_items(session: Session, run_id: int) -> list[list[_Scored]]:
+    """Of each item that has a verdict, in the run's order, its attempts that count."""
+    items = session.execute(
         select(
-            Attempt.id.label("attempt_id"),
-            Attempt.attempt_index,
+            Trajectory.id,
             ProblemRow.tests_hash,
             BuggyProgramRow.bug_count,
             BuggyProgramRow.odc_classes,
             BuggyProgramRow.edits_needed,
-            *_SCORE_COLUMNS,
         )
-        .select_from(Trajectory)
         .join(ProblemRow, ProblemRow.id == Trajectory.problem_id)
         .join(BuggyProgramRow, BuggyProgramRow.id == Trajectory.buggy_program_id)
-        .join(Attempt, and_(Attempt.trajectory_id == Trajectory.id, _as_of(round)))
         .where(Trajectory.run_id == run_id)
-        .order_by(Trajectory.position)
     )
-    return session.execute(_with_scores(query)).all()
+    by_trajectory = {item.id: item for item in items}
+    scores = session.execute(
+        _with_scores(
+            select(Trajectory.id, Attempt.id.label("attempt_id"), Attempt.attempt_index, *_SCORE_COLUMNS)
+            .select_from(Trajectory)
+            .join(Attempt, Attempt.trajectory_id == Trajectory.id)
+            .where(Trajectory.run_id == run_id, Attempt.attempt_index < Trajectory.attempts_judged)
+            .order_by(Trajectory.position, Attempt.attempt_index)
+        )
+    )
+    return [
+        [_Scored(by_trajectory[trajectory_id], score) for score in attempts]
+        for trajectory_id, attempts in groupby(scores, key=lambda score: score.id)
+    ]
 
 
-def _columns(rows: Sequence[Row[*tuple[Any, ...]]]) -> Repairs:
+def _as_of_round(found: Sequence[Sequence[_Scored]], round: int | None) -> list[_Scored]:
+    """Of each item the last attempt up to a round."""
+    return [attempts[-1 if round is None else min(round, len(attempts) - 1)] for attempts in found]
+
+
+def _only_scored(rows: Iterable[_Scored]) -> list[_Scored]:
+    return [row for row in rows if row.score.precision is not None]
+
+
+def _columns(rows: Sequence[_Scored]) -> Repairs:
     # Problems with the same tests are one task: a set may hold several correct programs of it, each with its items.
-    tasks = {name: number for number, name in enumerate(dict.fromkeys(row.tests_hash for row in rows))}
+    tasks = {name: number for number, name in enumerate(dict.fromkeys(row.item.tests_hash for row in rows))}
     return Repairs(
-        task=np.array([tasks[row.tests_hash] for row in rows], dtype=np.int64),
-        precision=np.array([row.precision for row in rows], dtype=np.float64),
-        recall=np.array([row.recall for row in rows], dtype=np.float64),
-        f1=np.array([row.f1 for row in rows], dtype=np.float64),
-        unit_pass=np.array([row.unit_pass for row in rows], dtype=np.bool_),
+        task=np.array([tasks[row.item.tests_hash] for row in rows], dtype=np.int64),
+        precision=np.array([row.score.precision for row in rows], dtype=np.float64),
+        recall=np.array([row.score.recall for row in rows], dtype=np.float64),
+        f1=np.array([row.score.f1 for row in rows], dtype=np.float64),
+        unit_pass=np.array([row.score.unit_pass for row in rows], dtype=np.bool_),
     )
 
 
-def _group(name: str, rows: Sequence[Row[*tuple[Any, ...]]]) -> Group:
-    figures = repair_figures(_columns(rows))
-    return Group(name, figures, sum(row.edits for row in rows), sum(row.edits_needed for row in rows))
+def _group(name: str, rows: Sequence[_Scored], draw: _Draw) -> Group:
+    figures = repair_figures(_columns(rows), draw=draw)
+    edits, needed = sum(row.score.edits for row in rows), sum(row.item.edits_needed for row in rows)
+    return Group(name, figures, edits, needed)
 
 
-def _grouped(rows: Sequence[Row[*tuple[Any, ...]]], names: Sequence[_Name]) -> tuple[Group, ...]:
+def _grouped(rows: Sequence[_Scored], names: Sequence[_Name], draw: _Draw) -> tuple[Group, ...]:
     return tuple(
-        _group(str(name), [row for row, own in zip(rows, names, strict=True) if own == name])
+        _group(str(name), [row for row, own in zip(rows, names, strict=True) if own == name], draw)
         for name in sorted(set(names))
     )
 
@@ -416,17 +443,22 @@ def _class_of(classes: Iterable[str | None]) -> str:
     return SEVERAL if len(known) > 1 else str(known.pop())
 
 
-def _bugs_by_class(session: Session, scored: Sequence[Row[*tuple[Any, ...]]]) -> tuple[BugGroup, ...]:
-    classes = {row.attempt_id: row.odc_classes for row in scored}
+def _bugs_by_class(session: Session, run_id: int, round: int | None) -> tuple[BugGroup, ...]:
+    counts = session.execute(
+        select(BuggyProgramRow.odc_classes, BugScore.bug_index, func.count(), times(BugScore.fixed.is_(True)))
+        .select_from(Trajectory)
+        .join(BuggyProgramRow, BuggyProgramRow.id == Trajectory.buggy_program_id)
+        .join(Attempt, and_(Attempt.trajectory_id == Trajectory.id, _as_of(round)))
+        .join(BugScore, BugScore.attempt_id == Attempt.id)
+        .where(Trajectory.run_id == run_id)
+        .group_by(BuggyProgramRow.odc_classes, BugScore.bug_index)
+    )
     bugs: Counter[str] = Counter()
     fixed: Counter[str] = Counter()
-    for at in range(0, len(scored), 500):
-        ids = [row.attempt_id for row in scored[at : at + 500]]
-        query = select(BugScore.attempt_id, BugScore.bug_index, BugScore.fixed).where(BugScore.attempt_id.in_(ids))
-        for attempt_id, index, is_fixed in session.execute(query):
-            name = classes[attempt_id][index] or UNLABELLED
-            bugs[name] += 1
-            fixed[name] += is_fixed
+    for classes, index, number, repaired in counts:
+        name = classes[index] or UNLABELLED
+        bugs[name] += number
+        fixed[name] += repaired
     return tuple(BugGroup(name, bugs[name], fixed[name]) for name in sorted(bugs))
 
 

@@ -233,6 +233,10 @@ def _fix_rates(count_last: bool) -> Callable[[Outcomes, Resamples], Measured]:
     return of
 
 
+def _of_tasks(found: Repairs, resamples: Resamples) -> Resamples:
+    return Resamples(len(np.unique(found.task)), resamples.seed, resamples.size)
+
+
 def _of_repairs(read: Callable[[Repairs], Floats | Bools]) -> Callable[[Outcomes, Resamples], Measured]:
     """A macro average over items; a run that repairs no known bugs has none."""
 
@@ -240,7 +244,7 @@ def _of_repairs(read: Callable[[Repairs], Floats | Bools]) -> Callable[[Outcomes
         found = outcomes.repairs
         if found is None:
             return {}
-        return {"": macro_average(found, read(found), seed=resamples.seed, size=resamples.size)}
+        return {"": macro_average(found, read(found), _of_tasks(found, resamples))}
 
     return of
 

@@ -1,5 +1,6 @@
 """Figures over the repairs of a run: macro averages of their scores, with intervals clustered by base task."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,7 +48,9 @@ class RepairFigures:
     unit_pass: Estimate
 
 
-def repair_figures(repairs: Repairs, *, seed: int = 0, size: int = RESAMPLES) -> RepairFigures:
+def repair_figures(
+    repairs: Repairs, *, seed: int = 0, size: int = RESAMPLES, draw: Callable[[int, int, int], Resamples] = Resamples
+) -> RepairFigures:
     r"""Average scores over items, each item alike.
 
     .. math:: \bar x = \frac{1}{n} \sum_i x_i
@@ -61,6 +64,8 @@ def repair_figures(repairs: Repairs, *, seed: int = 0, size: int = RESAMPLES) ->
         One row an item.
     seed, size
         Of the resamples; with fewer than 20 tasks there are none, see `app.domain.metrics.intervals.resampled`.
+    draw
+        Gives so many tasks' resamples by seed and size: for several groups of items, one that keeps what it drew.
 
     Examples
     --------
@@ -69,22 +74,23 @@ def repair_figures(repairs: Repairs, *, seed: int = 0, size: int = RESAMPLES) ->
     >>> found.precision.estimate, found.unit_pass.estimate, found.tasks
     (0.75, 0.5, 2)
     """
+    tasks = len(np.unique(repairs.task))
+    drawn = draw(tasks, seed, size)
     return RepairFigures(
         items=len(repairs.task),
-        tasks=len(np.unique(repairs.task)),
-        precision=macro_average(repairs, repairs.precision, seed=seed, size=size),
-        recall=macro_average(repairs, repairs.recall, seed=seed, size=size),
-        f1=macro_average(repairs, repairs.f1, seed=seed, size=size),
-        unit_pass=macro_average(repairs, repairs.unit_pass, seed=seed, size=size),
+        tasks=tasks,
+        precision=macro_average(repairs, repairs.precision, drawn),
+        recall=macro_average(repairs, repairs.recall, drawn),
+        f1=macro_average(repairs, repairs.f1, drawn),
+        unit_pass=macro_average(repairs, repairs.unit_pass, drawn),
     )
 
 
-def macro_average(repairs: Repairs, values: Floats | Bools, *, seed: int = 0, size: int = RESAMPLES) -> Estimate:
-    """One of the averages: of `values`, one an item, within [0, 1]."""
+def macro_average(repairs: Repairs, values: Floats | Bools, drawn: Resamples) -> Estimate:
+    """One of the averages: of `values`, one an item, within [0, 1]. `drawn`: resamples of as many units as tasks."""
     names, unit = np.unique(repairs.task, return_inverse=True)
     if not len(names):
         return Estimate(None, None, None, 0, EstimateStatus.UNDEFINED)
     rows = np.zeros((len(names), 2))
     np.add.at(rows, unit, np.column_stack([values.astype(np.float64), np.ones(len(unit))]))
-    drawn = Resamples(len(names), seed, size)
     return resampled(rows, lambda totals: totals[..., 0] / totals[..., 1], drawn, limits=(0.0, 1.0))
