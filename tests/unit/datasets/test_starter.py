@@ -188,25 +188,25 @@ LARGE_VALUES: dict[str, list[object]] = {
     "race_overtakes": [math.comb(12000, 2), 0, 11999],
     # Every trip covers 9,999 at price 1 a stop, of which the voucher saves at most the 2 of a double ride.
     "voucher_trip": [9997],
-    # Two presses far apart; and light from 0 to the last press, 299,997, and for 1,000 seconds more.
-    "stair_light": [2 * 10**12, 299997 + 1000],
+    # Two presses far apart; and light from 0 to the last press, 59,997, and for 1,000 seconds more.
+    "stair_light": [2 * 10**12, 59997 + 1000],
     # The tools stay where they were taken; and all go to house 7.
-    "tool_library": [[[n] for n in range(20000)], [list(range(20000)) if n == 7 else [] for n in range(20000)]],
+    "tool_library": [[[n] for n in range(8000)], [list(range(8000)) if n == 7 else [] for n in range(8000)]],
     # As many at the top as at the bottom.
     "contest_mark": [5.0],
     # No a is in the box, and all b are.
     "porch_sign": ["a" * 100000],
-    # All kinds differ; and each comes again after 30,000 places.
-    "planting_row": [0, 30000],
-    "post_round": [[*range(1, 40000, 2), *range(40000, 0, -2)]],
-    # Up all the way; and up to 15,000, down to 0, and up 19,999.
-    "hike_climb": [(29999, 29999), (15000 + 19999, 19999)],
+    # All kinds differ; and each comes again after 10,000 places.
+    "planting_row": [0, 10000],
+    "post_round": [[*range(1, 24000, 2), *range(24000, 0, -2)]],
+    # Up all the way; and up to 5,000, down to 0, and up 7,999.
+    "hike_climb": [(11999, 11999), (5000 + 7999, 7999)],
     # Every tenth coffee, which is in place 9 first.
-    "free_coffee": [list(range(9, 60000, 10))],
+    "free_coffee": [list(range(9, 30000, 10))],
     # Level ground.
     "wet_meadow": [200 * 200],
     # All lockers are emptied from the last on, and filled again from the first on.
-    "parcel_lockers": [[*range(1, 20001), *range(1, 20001)]],
+    "parcel_lockers": [[*range(1, 15001), *range(1, 15001)]],
     # Two rows of pegs 7 apart: only upright squares of side 7, from x = 0..292.
     "square_tents": [300 - 7],
     # 59 changes carry the first bell to the end: a turn by one place, of which 10^15 mod 60 = 40 (0 mod 20, 1 mod 3)
@@ -216,25 +216,25 @@ LARGE_VALUES: dict[str, list[object]] = {
     "juice_presses": [15 * 10**12, 100 + 7 * 10**9],
     # parts(k) = parts(k - 1) + parts(k - 2), and both are 1 at first: Fibonacci numbers.
     "flat_pack": [FIBONACCI[301]],
-    # One leaves every 10^9 minutes, the 10,001st down to 9,999; and alternately one visitor and none.
-    "crowded_minutes": [10001 * 10**9, 20000],
-    # 10 % of 1,999,999 rounded down are 199,999; half of 2,000,000.
-    "till_discounts": [[1999999 - 199999] * 10000 + [1000000] * 10000],
+    # One leaves every 10^9 minutes, the 4,001st down to 3,999; and alternately one visitor and none.
+    "crowded_minutes": [4001 * 10**9, 2000],
+    # 10 % of 999,999 rounded down are 99,999; half of 1,000,000.
+    "till_discounts": [[999999 - 99999] * 5000 + [500000] * 5000],
     # A line of houses of which the storm always takes the last.
-    "storm_damage": [list(range(19999, -1, -1))],
+    "storm_damage": [list(range(9999, -1, -1))],
     # 13!; and 12! less the 2 · 11! orders in which two of them sit together.
     "bench_orders": [math.factorial(13), math.factorial(12) - 2 * math.factorial(11)],
-    # Time for all 30,000 short ones, and then for half of the long ones.
-    "cake_orders": [30000 + 15000],
+    # Time for all 20,000 short ones, and then for half of the long ones.
+    "cake_orders": [20000 + 10000],
     # Texts of n letters without "aa": Fibonacci numbers, 2 for n = 1 and 3 for n = 2. 25 letters are left; none is.
     "safe_plates": [FIBONACCI[302], 25**100, 0],
-    "wet_road": [[*range(1, 20001), 60000]],
+    "wet_road": [[*range(1, 10001), 30000]],
     # Whole points inside a right triangle of legs n: 1 + 2 + ... + (n - 2); of a rectangle those off its sides.
     "orchard_trees": [math.comb(10**9 - 1, 2), (10**9 - 1) * (10**8 - 1)],
     # One call after the other; each calls the next; and the first of 10,000 calls goes to the one who has 10,000 below.
     "phone_tree": [19999, 19999, 10001],
-    # The one 0 is last; and 60,001 ones are longer than the run of any other start.
-    "necklace_start": [59999, 30001],
+    # The one 0 is last; and 30,001 ones are longer than the run of any other start.
+    "necklace_start": [59999, 15001],
 }
 
 
