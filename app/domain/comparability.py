@@ -16,9 +16,9 @@ class Conditions:
 
     `problems`: keys of the problems chosen, None for the whole set; `items` the buggy programs chosen of them, None for
     all. `sandboxes` and `memory_tiers`: each kind that its verdicts were made with. A seed is no condition, it tells
-    two samples of the same experiment apart: it is set to 0. `sampling` is the model's own, in which that of the protocol takes its place: what was sent is compared, whoever
-    asked for it. `unknown` names the conditions that the recording of an imported run does not say: each of them has
-    the value `UNKNOWN`, which differs from every other.
+    two samples of the same experiment apart: it is set to 0. `sampling` is the model's own, in which that of the
+    protocol takes its place: what was sent is compared, whoever asked for it. `unknown` names the conditions that the
+    recording of an imported run does not say: each of them has the value `UNKNOWN`, which differs from every other.
     """
 
     problem_set_hash: str

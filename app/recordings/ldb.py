@@ -25,6 +25,8 @@ from app.recordings.recording import (
     single,
 )
 
+UNKNOWN = (*PROMPTS, *SAMPLING, "history")
+
 SHOWN_ASSERT_FAILED = "shown_assert_failed"
 HIDDEN_TEST_FAILED = "hidden_test_failed"
 
@@ -40,7 +42,7 @@ def read(files: Files, options: ReadOptions) -> Recording:
     return Recording(
         trajectories=trajectories,
         protocol=Protocol(attempts=attempts, disclosure=Disclosure.VISIBLE, stop_on=StopOn.VISIBLE),
-        unknown=(*PROMPTS, *SAMPLING, "history"),
+        unknown=UNKNOWN,
         broken=reading.broken,
     )
 

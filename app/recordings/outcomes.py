@@ -27,6 +27,8 @@ from app.recordings.recording import (
     single,
 )
 
+UNKNOWN = (*PROMPTS, *SAMPLING, "disclosure", "history", "fresh_start")
+
 COLUMNS = ("task_id", "fix_mode_attempt_count", "status")
 _TRACE = "error_trace"
 _COUNT = re.compile(r"(\d{1,9})(?:\.0+)?")
@@ -55,7 +57,7 @@ def read(files: Files, options: ReadOptions) -> Recording:
     return Recording(
         trajectories=tuple(_completed(one, attempts) for one in found),
         protocol=Protocol(attempts=attempts),
-        unknown=(*PROMPTS, *SAMPLING, "disclosure", "history", "fresh_start"),
+        unknown=UNKNOWN,
         broken=reading.broken,
         notes=tuple(notes),
     )

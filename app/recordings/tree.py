@@ -32,6 +32,8 @@ from app.recordings.recording import (
     asked_attempts,
 )
 
+UNKNOWN = (*PROMPTS, *SAMPLING)
+
 STATUS = {
     10: (Verdict.AC, None),
     11: (Verdict.WA, "wrong_value"),
@@ -63,7 +65,7 @@ def read(files: Files, options: ReadOptions) -> Recording:
     return Recording(
         trajectories=found,
         protocol=Protocol(attempts=attempts, disclosure=Disclosure.ALL),
-        unknown=(*PROMPTS, *SAMPLING),
+        unknown=UNKNOWN,
         broken=reading.broken,
     )
 
@@ -109,7 +111,7 @@ def _trajectory(key: str, results: bytes, said: bytes | None, language: str | No
         if details is None or code not in STATUS:
             what = "no details" if details is None else f"status {json.dumps(code)}"
             left_out = len(loops) - number
-            behind = f"; {left_out} loops behind it are left out" if left_out else ""
+            behind = f"; what follows, {left_out} more, is left out" if left_out else ""
             interrupted = f"the judge failed in loop {number} ({what}){behind}"
             break
         attempts.append(_attempt(details, *STATUS[code], conversation[:number], conversation[number : number + 1]))

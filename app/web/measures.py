@@ -59,6 +59,7 @@ def measures_document(outcomes: Outcomes, outside: dict[str, int], seed: int = 0
         ],
         "fixed": {verdict.value: count for verdict, count in flows.fixed.items()},
         "stopped_short": flows.stopped_short,
+        "uncounted": 0 if outcomes.uncounted is None else int(outcomes.uncounted.sum()),
         "caveat": CAVEAT,
     }
 
@@ -82,6 +83,8 @@ def measures_text(document: dict[str, Any]) -> str:
             f"{document['stopped_short']:,} attempts were recorded up to a failing case alone: fixes and regressions "
             "beside them may be counted wrongly.",
         ]
+    if document["uncounted"]:
+        lines += ["", f"{document['uncounted']:,} attempts are recorded without a count of cases."]
     return "\n".join([*lines, "", CAVEAT])
 
 

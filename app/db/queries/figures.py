@@ -11,6 +11,7 @@ from app.db.queries.precision import last_repairs
 from app.db.queries.run import run_evidence, times
 from app.domain.metrics.figures import METRICS_VERSION, RunFigures
 from app.domain.metrics.intervals import wilson
+from app.domain.verdicts import Verdict
 
 REJUDGED_LAST: ColumnElement[int | None] = (
     select(func.max(Rejudging.id))
@@ -92,7 +93,9 @@ def _tallies(session: Session, run_id: int) -> tuple[list[dict[str, int]], int, 
     """
     kinds = (Attempt.judge_version, Attempt.sandbox, Attempt.memory_tier)
     counted = Attempt.attempt_index < Trajectory.attempts_judged
-    debugging = (counted | Attempt.verdict.is_(None)) & (Attempt.attempt_index > 0)
+    # Of a recording without programs, nobody knows which are repeated.
+    seen = Attempt.syntax_hash.is_not(None) | Attempt.verdict.is_(None) | (Attempt.verdict == Verdict.NO_CODE)
+    debugging = (counted | Attempt.verdict.is_(None)) & (Attempt.attempt_index > 0) & seen
     rows = session.execute(
         select(*kinds, times(counted), times(debugging), times(debugging & Attempt.repeats_attempt.is_not(None)))
         .select_from(Attempt)

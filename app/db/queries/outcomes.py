@@ -12,7 +12,7 @@ from app.db.queries.endings import FINISHED
 from app.db.queries.precision import last_scores
 from app.domain.errors import NotFoundError
 from app.domain.metrics.catalogue import Measures, measured
-from app.domain.metrics.outcomes import UNSOLVED, VERDICTS, Ints, Outcomes
+from app.domain.metrics.outcomes import UNSOLVED, VERDICTS, Bools, Ints, Outcomes
 from app.domain.verdicts import Verdict
 
 _CODES = {verdict.value: code for code, verdict in enumerate(VERDICTS)}
@@ -54,6 +54,7 @@ def run_outcomes(session: Session, run_id: int) -> Outcomes:
             Attempt.prompt_tokens,
             Attempt.completion_tokens,
             Attempt.cost,
+            Attempt.syntax_hash,
         )
         .join(Trajectory, Trajectory.id == Attempt.trajectory_id)
         .where(*judged, Attempt.attempt_index < Trajectory.attempts_judged)
@@ -61,11 +62,12 @@ def run_outcomes(session: Session, run_id: int) -> Outcomes:
     ).all()
     ids, problem, buggy, solved_at, counted, outcome = _columns(trajectories, 6)
     rows = {trajectory: row for row, trajectory in enumerate(ids)}
-    of, segment, verdict, passed, executed, total, shown_passed, shown, repeats, asked, answered, cost = _columns(
-        attempts, 12
-    )
+    (
+        of, segment, verdict, passed, executed, total, shown_passed, shown, repeats, asked, answered, cost, syntax,
+    ) = _columns(attempts, 13)  # fmt: skip
     visible, visible_passed = _ints(shown), _ints(shown_passed)
     solved = np.array([one == Verdict.AC for one in verdict], dtype=bool)
+    recorded = run.imported_from is not None
     return Outcomes(
         attempts=run.protocol.attempts,
         unit=_numbered(problem),
@@ -83,6 +85,9 @@ def run_outcomes(session: Session, run_id: int) -> Outcomes:
         repeats=np.array([one is not None for one in repeats], dtype=bool),
         tokens=np.array(asked, dtype=float) + np.array(answered, dtype=float),
         cost=np.array(cost, dtype=float),
+        uncounted=_unknown(total, verdict) if recorded else None,
+        unshown=_unknown(shown, verdict) if recorded else None,
+        unseen=_unknown(syntax, verdict) if recorded else None,
         repairs=last_scores(session, run_id)[0],
     )
 
@@ -97,6 +102,12 @@ def run_measures(session: Session, run_id: int) -> Measures:
 
 def _columns(rows: Sequence[Any], width: int) -> list[tuple[Any, ...]]:
     return list(zip(*rows, strict=True)) if rows else [()] * width
+
+
+def _unknown(values: Sequence[object], verdicts: Sequence[str]) -> Bools | None:
+    """Where a value is missing though there was a program; None where nowhere."""
+    missing = [value is None and verdict != Verdict.NO_CODE for value, verdict in zip(values, verdicts, strict=True)]
+    return np.array(missing, dtype=bool) if any(missing) else None
 
 
 def _ints(column: Sequence[int | None], missing: int = 0) -> Ints:

@@ -58,6 +58,9 @@ class Outcomes:
         The program equals an earlier one of its trajectory.
     tokens, cost
         NaN where unknown.
+    uncounted, unshown, unseen
+        Attempts whose recording does not say how many cases, or how many visible ones, passed, or has no program; None
+        where there are none.
     repairs
         Scores of each item's last attempt that counts, where it has one; None of a run that repairs no known bugs.
     """
@@ -79,6 +82,9 @@ class Outcomes:
     tokens: Floats
     cost: Floats
     repairs: Repairs | None = None
+    uncounted: Bools | None = None
+    unshown: Bools | None = None
+    unseen: Bools | None = None
 
     @property
     def units(self) -> int:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.domain.metrics.intervals import Estimate, Proportion, Resamples, wilson
-from app.domain.metrics.outcomes import VERDICTS, Bools, Ints, Outcomes, ratio
+from app.domain.metrics.intervals import Estimate, EstimateStatus, Floats, Proportion, Resamples, wilson
+from app.domain.metrics.outcomes import VERDICTS, Ints, Outcomes, ratio
 from app.domain.verdicts import Verdict
 
 ERRORS = tuple(verdict for verdict in VERDICTS if verdict is not Verdict.AC)
@@ -73,19 +73,20 @@ def fix_rate(
 
     Returns
     -------
-    A fraction; undefined without occurrences.
+    A fraction; undefined without occurrences, unknown where a recording does not count the cases that pass.
     """
     errors = outcomes.verdict != VERDICTS.index(Verdict.AC)
     if verdict is not None:
         errors &= outcomes.verdict == VERDICTS.index(verdict)
     occurrences = errors if count_last else errors & outcomes.followed
-    return ratio(outcomes.attempts_by_unit(errors & _with_change(outcomes, 1), occurrences), resamples)
+    fixed = np.where(errors, _with_change(outcomes, 1), 0.0)
+    return ratio(outcomes.attempts_by_unit(fixed, occurrences), resamples)
 
 
 def change_share(outcomes: Outcomes, resamples: Resamples, sign: int) -> Estimate:
     """The share of debugging attempts that pass more (1), as many (0) or fewer (−1: regressions) cases than the last.
 
-    A fraction; undefined without debugging attempts.
+    A fraction; undefined without debugging attempts, unknown where a recording does not count the cases that pass.
     """
     return ratio(outcomes.attempts_by_unit(_with_change(outcomes, sign), outcomes.followed), resamples)
 
@@ -93,8 +94,10 @@ def change_share(outcomes: Outcomes, resamples: Resamples, sign: int) -> Estimat
 def hidden_failure_share(outcomes: Outcomes, resamples: Resamples) -> Estimate:
     """Of the attempts that pass every visible case, the share that fails a hidden one.
 
-    A fraction; undefined where none passes the visible cases.
+    A fraction; undefined where none passes the visible cases, unknown where a recording does not say which do.
     """
+    if outcomes.unshown is not None:
+        return Estimate(None, None, None, outcomes.units, EstimateStatus.UNKNOWN)
     failing = outcomes.passes_visible & (outcomes.verdict != VERDICTS.index(Verdict.AC))
     return ratio(outcomes.attempts_by_unit(failing, outcomes.passes_visible), resamples)
 
@@ -102,8 +105,10 @@ def hidden_failure_share(outcomes: Outcomes, resamples: Resamples) -> Estimate:
 def repeat_share(outcomes: Outcomes, resamples: Resamples) -> Estimate:
     """The share of debugging attempts (t ≥ 1) whose program equals an earlier one of its trajectory.
 
-    A fraction; undefined without debugging attempts.
+    A fraction; undefined without debugging attempts, unknown where a recording has no programs.
     """
+    if outcomes.unseen is not None:
+        return Estimate(None, None, None, outcomes.units, EstimateStatus.UNKNOWN)
     debugging = ~outcomes.first
     return ratio(outcomes.attempts_by_unit(outcomes.repeats & debugging, debugging), resamples)
 
@@ -148,8 +153,11 @@ def _change(outcomes: Outcomes) -> Ints:
     return np.asarray(np.sign(np.diff(outcomes.passed, append=0))[outcomes.followed])
 
 
-def _with_change(outcomes: Outcomes, sign: int) -> Bools:
-    """Whether an attempt is followed by one with this change of T."""
-    found = outcomes.followed.copy()
-    found[found] = _change(outcomes) == sign
+def _with_change(outcomes: Outcomes, sign: int) -> Floats:
+    """Whether an attempt is followed by one with this change of T; NaN where that is not known."""
+    followed = outcomes.followed
+    found = np.zeros(len(followed))
+    found[followed] = _change(outcomes) == sign
+    if outcomes.uncounted is not None:
+        found[followed & (outcomes.uncounted | np.roll(outcomes.uncounted, -1))] = np.nan
     return found

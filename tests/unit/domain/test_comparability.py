@@ -5,10 +5,11 @@ from dataclasses import fields, replace
 
 import pytest
 
-from app.domain.comparability import Conditions, ConditionsKey, Group, differences, usual
+from app.domain.comparability import UNKNOWN, Conditions, ConditionsKey, Group, differences, usual
 from app.domain.ports import Sampling
 from app.domain.protocol.policy import Disclosure, History, Prompts, Protocol, Start, StopOn
 from app.domain.protocol.restart import FreshStart
+from app.recordings import ldb, outcomes, tree
 
 BASE = Conditions(
     problem_set_hash="a" * 64,
@@ -57,8 +58,19 @@ def test_a_difference_in_any_condition_is_found_and_named(condition: str) -> Non
 
 def test_every_field_of_protocol_and_sampling_is_a_condition_save_the_seed() -> None:
     named = {field.name for kind in (Protocol, Sampling, Conditions) for field in fields(kind)}
-    assert named - {"protocol", "sampling", "seed"} == set(OTHERS)
+    assert named - {"protocol", "sampling", "seed", "unknown"} == set(OTHERS)
     assert differences(replace(BASE, protocol=Protocol(seed=9)), BASE) == ()
+
+
+def test_what_a_recording_does_not_say_is_a_difference_whatever_stands_in_for_it() -> None:
+    said = {name for form in (ldb, outcomes, tree) for name in form.UNKNOWN}
+    assert said <= set(OTHERS)  # a misspelt name would be no condition
+    recorded = replace(BASE, judge_version=None, unknown=tuple(sorted(said)))
+    assert {(one.condition, one.value) for one in differences(recorded, BASE)} == {
+        (name, UNKNOWN) for name in (*said, "judge_version")
+    }
+    # Recordings that say as little as each other may be compared.
+    assert recorded.key() == replace(recorded, sampling=Sampling(max_tokens=1)).key() != BASE.key()
 
 
 def test_what_was_sent_is_compared_whoever_asked_for_it() -> None:

@@ -72,7 +72,7 @@ def test_a_marker_at_the_end_is_an_interrupted_run_and_a_failed_judge_no_wrong_a
     }
     assert {one.problem_key: one.interrupted for one in found.trajectories} == {
         "cut": "the recording ends in loop 2, before its submission",
-        "judge": "the judge failed in loop 2 (status 16); 1 loops behind it are left out",
+        "judge": "the judge failed in loop 2 (status 16); what follows, 1 more, is left out",
         "none": "the recording ends in loop 1, before its submission",
         "silent": "the judge failed in loop 1 (no details)",
         "used_up": None,
