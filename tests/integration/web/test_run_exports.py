@@ -94,7 +94,7 @@ def test_tables_and_a_methods_section(site: Site) -> None:
         assert {len(re.findall(r"(?<!\\)&", row)) for row in rows} == {len(tabular[0]) - 1}
     said = site.client.get(f"/api/runs/{run}/export/methods").text
     for part in [
-        "codestral:22b on HumanEval, version 1 (content 19f3a1c5be207d4119f3a1c5be207d41",
+        "codestral:22b (asked for codestral:22b) on HumanEval, version 1 (content 19f3a1c5be207d4119f3a1c5be207d41",
         "seed 0, started 2026-03-01, ended 2026-03-01",
         "164 problems of 164 with a verdict: 0 excluded",
         "attempts 6; feedback first failing visible case",
