@@ -21,6 +21,7 @@ from app.web.api import leaderboard as leaderboard_api
 from app.web.api import models as models_api
 from app.web.api import problem_imports as problem_imports_api
 from app.web.api import problem_sets as problem_sets_api
+from app.web.api import refinement as refinement_api
 from app.web.api import recordings as recordings_api
 from app.web.api import rejudgings as rejudgings_api
 from app.web.api import repairs as repairs_api
@@ -38,6 +39,7 @@ from app.web.pages import (
     compare,
     computed,
     fresh_starts,
+    grid,
     leaderboard,
     login,
     models,
@@ -45,6 +47,7 @@ from app.web.pages import (
     problem_imports,
     problem_sets,
     recordings,
+    refinement,
     rejudgings,
     repairs,
     run,
@@ -106,6 +109,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     for module in (
         runs_api,
         figures_api,
+        refinement_api,
         repairs_api,
         rejudgings_api,
         recordings_api,
@@ -128,6 +132,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         precision,
         repairs,
         fresh_starts,
+        grid,
+        refinement,
         models,
         problem_imports,
         problem_sets,

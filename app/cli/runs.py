@@ -1,6 +1,7 @@
 """`halflife runs …`."""
 
 import time
+from dataclasses import asdict
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Any
@@ -15,6 +16,8 @@ from app.db.base import LARGEST_ID
 from app.db.models import RejudgingStatus, RunStatus
 from app.db.queries.decay_counts import RunSummary, run_summary
 from app.db.queries.fresh_starts import arm_statuses, fresh_starts
+from app.db.queries.grid import grid_of
+from app.db.queries.precision import last_repairs, scores_waiting
 from app.db.queries.progress import WaitKind
 from app.db.queries.rejudging import RejudgingView, rejudging_view
 from app.db.queries.runs import RunFilter, RunOrder, SortKey, list_runs
@@ -31,9 +34,12 @@ from app.services.control_run import cancel_run, pause_run, resume_run
 from app.services.manage_endpoints import ensure_repair_search
 from app.services.rejudge_run import apply_rejudging, start_rejudging
 from app.services.retry_run import retry_run
+from app.services.retry_scores import retry_scores
 from app.services.submit_run import DEFAULT_IN_FLIGHT, RunRequest, submit_run
 from app.web.documents import rejudging_document, trajectory_document
 from app.web.fresh_starts import arms_text, document
+from app.web.grid import document as grid_document
+from app.web.grid import grid_text
 from app.web.pace import backing_off, waiting
 from app.web.text import printable
 from app.web.wording import imported, tokens
@@ -76,7 +82,21 @@ def create(
     problem: Annotated[list[str] | None, typer.Option(help="Key of one problem; may be repeated.")] = None,
     difficulty: Annotated[list[str] | None, typer.Option(help="Only problems rated so; may be repeated.")] = None,
     first: Annotated[int | None, typer.Option(help="Only so many problems, in the set's order.")] = None,
+    item: Annotated[
+        list[str] | None, typer.Option(help="A buggy program, as PROBLEM/KEY or its KEY alone; may be repeated.")
+    ] = None,
+    items_per_k: Annotated[
+        int | None, typer.Option(help="Only so many buggy programs for each number of bugs, drawn by the seed.")
+    ] = None,
     system_prompt: Annotated[str | None, typer.Option(help="Instead of the usual one; recorded by its hash.")] = None,
+    prompts: Annotated[Prompts, typer.Option(help="Whose words task and feedback have.")] = Prompts.HALFLIFE,
+    hint: Annotated[bool, typer.Option("--hint", help="Ask for a fast algorithm in a line after the task.")] = False,
+    temperature: Annotated[float | None, typer.Option(help="The model's own when left out.")] = None,
+    top_p: Annotated[float | None, typer.Option(help="The model's own when left out.")] = None,
+    grid_temperature: Annotated[
+        str, typer.Option(help="A run for each of these, such as 0.1,0.9; with --grid-top-p for each pair.")
+    ] = "",
+    grid_top_p: Annotated[str, typer.Option(help="The same for top-p.")] = "",
     budget_tokens: Annotated[int | None, typer.Option(help="Stop before more tokens than this are used.")] = None,
     budget_cost: Annotated[float | None, typer.Option(help="The same for money.")] = None,
     in_flight: Annotated[
@@ -89,14 +109,6 @@ def create(
     arm: ArmOption = None,
     independent: IndependentFlag = False,
     wait: Annotated[bool, typer.Option("--wait", help="Follow the run; starts workers if none are running.")] = False,
-    prompts: Annotated[Prompts, typer.Option(help="Whose words task and feedback have.")] = Prompts.HALFLIFE,
-    hint: Annotated[bool, typer.Option("--hint", help="Ask for a fast algorithm in a line after the task.")] = False,
-    temperature: Annotated[float | None, typer.Option(help="The model's own when left out.")] = None,
-    top_p: Annotated[float | None, typer.Option(help="The model's own when left out.")] = None,
-    grid_temperature: Annotated[
-        str, typer.Option(help="A run for each of these, such as 0.1,0.9; with --grid-top-p for each pair.")
-    ] = "",
-    grid_top_p: Annotated[str, typer.Option(help="The same for top-p.")] = "",
     as_json: JsonFlag = False,
 ) -> None:
     """Start a run. With --wait, the exit code is 0 when it completed."""
@@ -111,7 +123,12 @@ def create(
         seed=seed,
         system_prompt=system_prompt,
         fresh_start=FreshStart.parse(fresh_start),
+        prompts=prompts,
+        hint=hint,
+        temperature=temperature,
+        top_p=top_p,
     )
+    cells = SamplingGrid.parse(grid_temperature, grid_top_p)
     with installation() as opened:
         ensure_repair_search(opened.db, opened.vault)
         request = RunRequest(
@@ -121,17 +138,15 @@ def create(
             problems=problem,
             difficulties=difficulty,
             first=first,
+            items=item,
+            items_per_k=items_per_k,
             budget_tokens=budget_tokens,
             budget_cost=budget_cost,
-        prompts=prompts,
-        hint=hint,
-        temperature=temperature,
-        top_p=top_p,
             max_in_flight=in_flight,
-    cells = SamplingGrid.parse(grid_temperature, grid_top_p)
             dry_run=dry_run,
             arms=tuple(ArmRequest.parse(text) for text in arm or ()),
             arms_independent=independent,
+            grid=cells,
         )
         run_id = submit_run(opened.db, request)
         wake_all(opened)
@@ -141,19 +156,20 @@ def create(
         note(f"run {run_id} started")
         why = _follow(opened, run_id)
         summary = _summary(opened, run_id)
-    emit(_document(summary), as_json, _text(summary))
+        repairs = _repairs(opened, run_id)
+    emit(_document(summary, repairs), as_json, _text(summary, repairs))
     if why is not Exit.ENDED or summary.status != RunStatus.COMPLETED:
         note(f"run {run_id} is {summary.status}: {summary.status_reason or why}{'' if not arm else '; see its arms'}")
         raise typer.Exit(3)
 
-            grid=cells,
 
 @app.command("show")
 def show(run_id: RunId, as_json: JsonFlag = False) -> None:
     """Show a run's figures."""
     with installation() as opened:
         summary = _summary(opened, run_id)
-    emit(_document(summary), as_json, _text(summary))
+        repairs = _repairs(opened, run_id)
+    emit(_document(summary, repairs), as_json, _text(summary, repairs))
 
 
 @app.command("arms")
@@ -167,6 +183,14 @@ def arms(run_id: RunId, arm: ArmOption = None, independent: IndependentFlag = Fa
         with opened.db.read() as session:
             found = fresh_starts(session, run_id)
     emit(document(found), as_json, printable(arms_text(found)))
+
+
+@app.command("grid")
+def grid(run_id: RunId, as_json: JsonFlag = False) -> None:
+    """Show the cells of the grid that a run belongs to, started by `runs create --grid-temperature --grid-top-p`."""
+    with installation() as opened, opened.db.read() as session:
+        found = grid_of(session, run_id)
+    emit(grid_document(found), as_json, grid_text(found))
 
 
 @app.command("list")
@@ -250,6 +274,18 @@ def retry(run_id: RunId, as_json: JsonFlag = False) -> None:
     emit({"id": run_id, "retried": count}, as_json, f"run {run_id} goes on with {count} of its problems")
 
 
+@app.command("score")
+def score(run_id: RunId, as_json: JsonFlag = False) -> None:
+    """Score the repairs of a run that have no score, with the workers of a running server.
+
+    The sandbox failed at it, or nobody asked for it. No model is asked.
+    """
+    with installation() as opened:
+        count = retry_scores(opened.db, run_id)
+        wake_all(opened)
+    emit({"id": run_id, "queued": count}, as_json, f"{count} repairs of run {run_id} are to be scored")
+
+
 @app.command("resume")
 def resume(run_id: RunId, as_json: JsonFlag = False) -> None:
     """Let a paused run go on, with the workers of a running server."""
@@ -320,12 +356,15 @@ def _follow(opened: Installation, run_id: int) -> Exit:
         line = f"{summary.ended} of {summary.problems} ended, {solved} solved, {summary.tokens} tokens"
         if summary.wait is not None and summary.wait.kind is WaitKind.RETRY:
             line += f"; {backing_off(summary.wait)}"
+        with opened.db.read() as session:
+            statuses = {summary.status, *arm_statuses(session, run_id)}
+            unscored = scores_waiting(session, run_id)
+        if unscored:
+            line += f"; {unscored} repairs to be scored"
         if line != last:
             note(line)
             last = line
-        with opened.db.read() as session:
-            statuses = {summary.status, *arm_statuses(session, run_id)}
-        if statuses <= set(ENDED):
+        if statuses <= set(ENDED) and not unscored:
             ended.append(Exit.ENDED)
         elif RunStatus.PAUSED in statuses and RunStatus.RUNNING not in statuses:
             ended.append(Exit.PAUSED)
@@ -399,7 +438,14 @@ def _summary(opened: Installation, run_id: int) -> RunSummary:
         return run_summary(session, run_id, JUDGE_VERSION)
 
 
-def _document(summary: RunSummary) -> dict[str, Any]:
+def _repairs(opened: Installation, run_id: int) -> dict[str, Any] | None:
+    """The averages over the last repair of each item; None for a run that does not start from buggy programs."""
+    with opened.db.read() as session:
+        found, unscored = last_repairs(session, run_id)
+    return None if found is None else {**asdict(found), "unscored": unscored}
+
+
+def _document(summary: RunSummary, repairs: dict[str, Any] | None) -> dict[str, Any]:
     """The run as `--json` prints it: fractions of 1, None where undefined; `decay_status` says why."""
     found = summary.decay
     return {
@@ -430,6 +476,7 @@ def _document(summary: RunSummary) -> dict[str, Any]:
         "t_theta": None if found.t_theta is None else {f"{theta:g}": t for theta, t in found.t_theta.items()},
         "decay_status": found.status,
         "final_accuracy": found.final_accuracy.estimate,
+        "repairs": repairs,
         "tokens": summary.tokens,
         "tokens_unknown": summary.evidence.tokens_unknown,
         "cost": summary.cost,
@@ -458,7 +505,7 @@ _WHY_NO_FIT = {
 }
 
 
-def _text(summary: RunSummary) -> str:
+def _text(summary: RunSummary, repairs: dict[str, Any] | None) -> str:
     found = summary.decay
     rate = _WHY_NO_FIT.get(found.status) or f"{found.lambda_:.3f}, R² {_number(found.r_squared)}"
     problem_set = f"{summary.problem_set_name} v{summary.problem_set_version}"
@@ -468,6 +515,18 @@ def _text(summary: RunSummary) -> str:
         f"E0 {_percent(found.e0.estimate)}, final accuracy {_percent(found.final_accuracy.estimate)}, λ {rate}",
         f"{tokens(summary.tokens)}, cost {'unknown' if summary.cost is None else f'{summary.cost:.4f}'}",
     ]
+    if repairs is not None:
+        shares = ", ".join(
+            f"{label} {_percent(repairs[name]['estimate'])}"
+            for name, label in (
+                ("precision", "precision"),
+                ("recall", "recall"),
+                ("f1", "F1"),
+                ("unit_pass", "tests pass"),
+            )
+        )
+        unscored = f", {repairs['unscored']} without a score are left out" if repairs["unscored"] else ""
+        lines.append(f"{shares}; of {repairs['items']} last repairs{unscored}")
     if summary.imported_from is not None:
         lines.append(f"{imported(summary.imported_from, demo=summary.demo)}")
     if summary.dry_run:

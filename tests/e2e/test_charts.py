@@ -60,9 +60,10 @@ def test_each_has_a_sentence_a_table_and_files(browser: Browser, page: Page, ser
             answer = page.request.get(file)
             assert answer.ok, file
             assert answer.body(), file
-    # Five runs with verdicts have a curve and bars, the rounds of repairs two charts; the rest one each: arms, board,
-    # its link, the run's, the calculator, how it is computed, and the plane.
-    assert found == 2 * 5 + 2 + 7
+    # Five runs with verdicts have a curve and bars, the rounds of repairs two charts, the two pages of refinement two
+    # each, and a comparison four; the rest one each: arms, board, its link, the run's, the calculator, how it is
+    # computed, and the plane.
+    assert found == 2 * 5 + 2 + 2 * 2 + 4 + 7
 
 
 @pytest.mark.parametrize("trace", TRACES, ids=lambda trace: str(trace["type"]))

@@ -12,22 +12,23 @@ from app.db.models import RunStatus
 from app.db.queries import runs as queries
 from app.db.queries.decay_counts import RunSummary, run_summary
 from app.db.queries.fresh_starts import fresh_starts
+from app.db.queries.grid import grid_of
 from app.db.queries.progress import Progress, Wait, WaitKind
 from app.db.queries.recordings import imported_run
 from app.db.queries.run import run_head, run_trajectories
 from app.db.queries.trajectory import trajectory_detail
-from app.domain.protocol.policy import (
 from app.domain.protocol.grid import MOST_CELLS, SamplingGrid
+from app.domain.protocol.policy import (
     MAX_ATTEMPTS,
     MAX_CPU_SECONDS,
     MAX_MEMORY_MB,
     MAX_SYSTEM_PROMPT,
-    MIN_MEMORY_MB,
     MAX_TEMPERATURE,
+    MIN_MEMORY_MB,
     Disclosure,
     History,
-    Protocol,
     Prompts,
+    Protocol,
     Start,
     StopOn,
 )
@@ -38,12 +39,14 @@ from app.services.control_run import cancel_run, pause_run, resume_run
 from app.services.plan_run import Basis, Range, plan_run
 from app.services.remove_recording import remove_recording
 from app.services.retry_run import retry_run
+from app.services.retry_scores import retry_scores
 from app.services.submit_run import DEFAULT_IN_FLIGHT, RunRequest, submit_run
 from app.web import pace
 from app.web.deps import AppState, RowId, State
 from app.web.documents import trajectory_document
 from app.web.forms import LARGEST_COUNT, MOST_ARMS, MOST_IN_FLIGHT
 from app.web.fresh_starts import document
+from app.web.grid import document as grid_document
 from app.web.text import printable
 from app.web.waking import wake_resumed, wake_run
 
@@ -70,9 +73,6 @@ class FreshStartIn(BaseModel):
     after: int | None = Field(default=None, ge=1, le=MAX_ATTEMPTS)
 
 
-class ProtocolIn(BaseModel):
-    """How the run proceeds."""
-
 class GridIn(BaseModel):
     """A run for each temperature × top-p; an empty list leaves the protocol's own value."""
 
@@ -84,6 +84,9 @@ class GridIn(BaseModel):
         return SamplingGrid(tuple(self.temperature), tuple(self.top_p))
 
 
+class ProtocolIn(BaseModel):
+    """How the run proceeds."""
+
     start: Start = Start.GENERATE
     attempts: int = Field(default=6, ge=1, le=MAX_ATTEMPTS)
     disclosure: Disclosure = Disclosure.VISIBLE
@@ -94,20 +97,22 @@ class GridIn(BaseModel):
     memory_mb: int | None = Field(default=None, ge=MIN_MEMORY_MB, le=MAX_MEMORY_MB)
     system_prompt: str | None = Field(default=None, max_length=MAX_SYSTEM_PROMPT)
     fresh_start: FreshStartIn = FreshStartIn()
-
-    def protocol(self) -> Protocol:
-        """As the rules take it. Raises InputError."""
     prompts: Prompts = Prompts.HALFLIFE
     hint: bool = False
     temperature: float | None = Field(default=None, ge=0, le=MAX_TEMPERATURE, description="null: the model's own")
     top_p: float | None = Field(default=None, gt=0, le=1, description="null: the model's own")
+
+    def protocol(self) -> Protocol:
+        """As the rules take it. Raises InputError."""
         return Protocol(**(self.model_dump() | {"fresh_start": FreshStart(**self.fresh_start.model_dump())}))
 
 
 class RunIn(BaseModel):
     """A run to start. `problems` are keys of the set, null for all of it.
 
-    `difficulties` and `first` narrow them further. `dry_run`: one problem with one attempt, left out of boards.
+    `difficulties` and `first` narrow them further. Of a run that starts from buggy programs `items` names those wanted,
+    as PROBLEM/KEY or KEY alone, and `items_per_k` draws so many for each number of bugs. `dry_run`: one problem with
+    one attempt, left out of boards.
     """
 
     problem_set_id: int = Field(ge=1, le=LARGEST_ID)
@@ -116,12 +121,15 @@ class RunIn(BaseModel):
     problems: list[str] | None = None
     difficulties: list[str] | None = None
     first: int | None = Field(default=None, ge=1, le=LARGEST_COUNT)
+    items: list[str] | None = None
+    items_per_k: int | None = Field(default=None, ge=1, le=LARGEST_COUNT)
     budget_tokens: int | None = Field(default=None, ge=1, le=LARGEST_COUNT)
     budget_cost: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     in_flight: int = Field(default=DEFAULT_IN_FLIGHT, ge=1, le=MOST_IN_FLIGHT)
     dry_run: bool = False
     arms: list[ArmText] = Field(default=[], max_length=MOST_ARMS)
     arms_independent: bool = False
+    grid: GridIn = GridIn()
 
     def request(self) -> RunRequest:
         """As the service takes it. Raises InputError."""
@@ -129,16 +137,18 @@ class RunIn(BaseModel):
             problem_set_id=self.problem_set_id,
             endpoint_id=self.model_id,
             protocol=self.protocol.protocol(),
-    grid: GridIn = GridIn()
             problems=self.problems,
             difficulties=self.difficulties,
             first=self.first,
+            items=self.items,
+            items_per_k=self.items_per_k,
             budget_tokens=self.budget_tokens,
             budget_cost=self.budget_cost,
             max_in_flight=self.in_flight,
             dry_run=self.dry_run,
             arms=tuple(ArmRequest.parse(text) for text in self.arms),
             arms_independent=self.arms_independent,
+            grid=self.grid.grid(),
         )
 
 
@@ -148,7 +158,6 @@ class RangeOut(BaseModel):
     low: float
     high: float
 
-            grid=self.grid.grid(),
 
 class MessageOut(BaseModel):
     """One message of a conversation."""
@@ -557,6 +566,13 @@ def add_arms(state: State, run_id: RowId, body: ArmsIn) -> dict[str, Any]:
     return get_fresh_starts(state, run_id)
 
 
+@router.get("/{run_id}/grid")
+def get_grid(state: State, run_id: RowId) -> dict[str, Any]:
+    """The cells of the grid that a run belongs to, each against the first. Shares are fractions; null is undefined."""
+    with state.db.read() as session:
+        return grid_document(grid_of(session, run_id))
+
+
 @router.delete("/{run_id}", status_code=204)
 def remove_imported_run(state: State, run_id: RowId) -> None:
     """Remove an imported run wholly, with all its attempts. A run made here is not removed."""
@@ -574,6 +590,14 @@ def cancel(state: State, run_id: RowId) -> RunOut:
 def pause(state: State, run_id: RowId) -> RunOut:
     """Hand out no further steps of a run; those under way are finished."""
     pause_run(state.db, run_id)
+    return _run(state, run_id)
+
+
+@router.post("/{run_id}/scores")
+def score_again(state: State, run_id: RowId) -> RunOut:
+    """Score the repairs of a run that have no score: the sandbox failed at it, or it was never asked for."""
+    retry_scores(state.db, run_id)
+    wake_run(state, run_id)
     return _run(state, run_id)
 
 

@@ -115,7 +115,8 @@ def create_run(request: Request, state: State, form: Annotated[RunForm, Form()])
             errors.place(error, RUN_FIELDS)
         else:
             wake_run(state, run_id)
-            return RedirectResponse(f"/runs/{run_id}", status_code=303)
+            shown = "/grid" if len(wanted.cells) > 1 and not wanted.dry_run else ""
+            return RedirectResponse(f"/runs/{run_id}{shown}", status_code=303)
     return _form_page(request, state, form, errors)
 
 
