@@ -21,8 +21,8 @@ from app.web.api import leaderboard as leaderboard_api
 from app.web.api import models as models_api
 from app.web.api import problem_imports as problem_imports_api
 from app.web.api import problem_sets as problem_sets_api
-from app.web.api import refinement as refinement_api
 from app.web.api import recordings as recordings_api
+from app.web.api import refinement as refinement_api
 from app.web.api import rejudgings as rejudgings_api
 from app.web.api import repairs as repairs_api
 from app.web.api import runs as runs_api

@@ -7,7 +7,8 @@ from enum import StrEnum
 import numpy as np
 
 from app.db.queries.tiers import Counted
-from app.domain.metrics.survival import median_iterations
+from app.domain.metrics.intervals import Proportion
+from app.domain.metrics.survival import SolvedWithin, median_iterations
 
 UNRATED = "not rated"
 _ORDER = ("easy", "medium", "hard")
@@ -61,7 +62,14 @@ def share_of(counted: Counted | None, figure: Figure) -> Share:
     """One figure of some problems of a run."""
     if counted is None:
         return NOTHING
-    found = {Figure.ISR: counted.isr, Figure.FIRST: counted.first, Figure.FINAL: counted.final}[figure]
+    found: SolvedWithin | Proportion
+    match figure:
+        case Figure.ISR:
+            found = counted.isr
+        case Figure.FIRST:
+            found = counted.first
+        case Figure.FINAL:
+            found = counted.final
     low, high = (found.low, found.high) if counted.alone else (None, None)
     return Share(found.estimate, low, high, counted.of)
 

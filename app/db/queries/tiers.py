@@ -93,8 +93,8 @@ def tier_counts(
     grouped = query.group_by(
         Trajectory.run_id, ProblemRow.difficulty, Trajectory.outcome, Trajectory.solved_at, Trajectory.attempts_judged
     )
-    for run_id, difficulty, *group in session.execute(grouped):
-        groups[run_id, difficulty].append(TrajectoryGroup(*group))
+    for run_id, difficulty, outcome, solved_at, judged, count in session.execute(grouped):
+        groups[run_id, difficulty].append(TrajectoryGroup(outcome, solved_at, judged, count))
     problems = {(run_id, difficulty): count for run_id, difficulty, count in session.execute(distinct)}
     attempts = {
         run_id: protocol.attempts
