@@ -112,10 +112,7 @@ def test_a_key_is_made_of_every_condition_by_name() -> None:
     text = (
         '{"attempts": 6, "cpu_seconds": null, "disclosure": "visible", "fresh_start": "none", "hint": false,'
         ' "history": "full", "items": null, "judge_version": 2, "max_tokens": 1024, "memory_mb": null,'
-        ' "problem_set_hash": "'
-        + "a"
-        * 64
-        + '", "problems": null,'
+        ' "problem_set_hash": "' + "a" * 64 + '", "problems": null,'
         ' "prompts": "halflife", "prompts_version": 1, "start": "generate", "stop_on": "all",'
         ' "system_prompt": null, "temperature": 0.8, "top_p": null}'
     )
