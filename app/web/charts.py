@@ -76,9 +76,14 @@ def comparison_chart(runs: Sequence[tuple[str, Decay, HazardFit]], attempts: int
     return in_both_themes(lambda palette: _comparison_figure(runs, attempts, palette))
 
 
-def budget_chart(budgets: Sequence[float], shares: Sequence[tuple[int, str, Sequence[Proportion]]]) -> Markup:
-    """Shares solved within budgets of tokens a problem: of each run its place in the comparison, name, and shares."""
-    return in_both_themes(lambda palette: _budget_figure(budgets, shares, palette))
+def budget_chart(
+    budgets: Sequence[float], marks: Sequence[float], shares: Sequence[tuple[int, str, Sequence[Proportion]]]
+) -> Markup:
+    """Shares solved within budgets of tokens a problem: of each run its place in the comparison, name, and shares.
+
+    `marks`: the budgets named on the axis.
+    """
+    return in_both_themes(lambda palette: _budget_figure(budgets, marks, shares, palette))
 
 
 def unequal_chart(found: Unequal) -> Markup:
@@ -196,7 +201,10 @@ def _comparison_figure(runs: Sequence[tuple[str, Decay, HazardFit]], attempts: i
 
 
 def _budget_figure(
-    budgets: Sequence[float], shares: Sequence[tuple[int, str, Sequence[Proportion]]], palette: Palette
+    budgets: Sequence[float],
+    marks: Sequence[float],
+    shares: Sequence[tuple[int, str, Sequence[Proportion]]],
+    palette: Palette,
 ) -> go.Figure:
     traces = []
     for number, name, found in shares:
@@ -217,7 +225,8 @@ def _budget_figure(
     layout["xaxis"] = {key: value for key, value in layout["xaxis"].items() if key not in ("range", "dtick")} | {
         "type": "log",
         "title": {"text": "tokens a problem, logarithmic", "font": {"color": palette.muted, "size": 13}, "standoff": 8},
-        "nticks": 8,
+        "tickvals": list(marks),
+        "ticktext": [f"{mark:,.0f}" for mark in marks],
     }
     title = _axis_title(palette) | {"text": "% of problems solved"}
     return go.Figure(data=traces, layout=layout | {"annotations": [title]})

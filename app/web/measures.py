@@ -106,7 +106,11 @@ def figure_words(found: Estimate, unit: str) -> tuple[str | None, str, str]:
     def shown(value: float | None) -> str:
         if value is None:
             return "none"
-        return f"{100 * value:.1f}" if unit.startswith("share") else f"{value:.3f}"
+        if unit.startswith("share"):
+            return f"{100 * value:.1f}"
+        if unit == "iterations":
+            return f"{value:.3g}"
+        return f"{value:.3f}" if abs(value) < 100 else f"{value:,.1f}"
 
     note = "" if found.status is EstimateStatus.OK else WHY_NOT[found.status]
     if found.estimate is None and found.status is not EstimateStatus.ONE_SIDED:

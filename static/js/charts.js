@@ -13,7 +13,9 @@ function drawCharts() {
     // A narrow chart has no room for the legend beside the name of its axis.
     if (element.clientWidth < 660 && figure.layout.showlegend !== false) {
       Object.assign(figure.layout.legend, { orientation: "v", x: 0, xanchor: "left", y: -0.27, yanchor: "top" });
-      figure.layout.margin.b = 66 + 19 * figure.data.length;
+      const names = figure.data.filter((trace) => trace.showlegend !== false).length;
+      figure.layout.margin.b = 66 + 19 * names;
+      element.style.height = `${Math.max(360, 230 + figure.layout.margin.b)}px`;
     }
     Plotly.react(element, figure.data, figure.layout, { displayModeBar: false, responsive: true });
   }

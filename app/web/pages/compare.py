@@ -49,6 +49,7 @@ def show_comparison(request: Request, state: State) -> Response:
         if budgets is None
         else charts.budget_chart(
             budgets.budgets,
+            [budgets.budgets[place] for place in budgets.marked],
             [
                 (place, name, shares)
                 for place, (name, shares) in enumerate(zip(found.names, budgets.shares, strict=True))

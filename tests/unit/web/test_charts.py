@@ -81,6 +81,6 @@ def test_ten_runs_are_told_apart_and_their_intervals_stand_side_by_side() -> Non
 
 def test_budgets_rise_in_steps() -> None:
     shares = [wilson(0, 4), wilson(1, 4), wilson(3, 4)]
-    (trace,) = json.loads(budget_chart([100, 200, 500], [(2, "m", shares)]))["light"]["data"]
+    (trace,) = json.loads(budget_chart([100, 200, 500], [100, 500], [(2, "m", shares)]))["light"]["data"]
     assert (trace["x"], trace["y"], trace["line"]["shape"]) == ([100, 200, 500], [0, 25, 75], "hv")
     assert trace["line"]["dash"] == "dot"
