@@ -28,7 +28,11 @@ def test_lists(site: Site) -> None:
         "paused: the model refused the key: 401 Unauthorized",
     )
     sets = site.client.get("/api/problem-sets").json()
-    assert [(row["name"], row["version"]) for row in sets["problem_sets"]] == [("HumanEval", 2), ("HumanEval", 1)]
+    assert [(row["name"], row["version"]) for row in sets["problem_sets"]] == [
+        ("HumanEval", 2),
+        ("HumanEval", 1),
+        ("PDB sample", 1),
+    ]
     assert sets["next_after"] is None
     detail = site.client.get(f"/api/problem-sets/{site.example.problem_set}").json()
     assert (len(detail["items"]), detail["next_after"]) == (100, 99)
