@@ -39,6 +39,7 @@ PATHS = [
     "/models/{model}",
     "/problem-sets",
     "/problem-sets/new",
+    "/recordings/new",
     "/problem-sets/{problem_set}?q=eval/1&buggy=1",
     "/problem-sets/{problem_set}",
     "/problem-sets/{problem_set}/problems/{problem}",
