@@ -8,6 +8,7 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import plotly.graph_objects as go
@@ -183,7 +184,7 @@ def _comparison_figure(runs: Sequence[tuple[str, Decay, HazardFit]], attempts: i
                 | {"line": {"color": colour, "width": 1.6, "dash": dash}, "legendgroup": name, "showlegend": False}
                 | {"hovertemplate": f"{_plain(name)}<br>{curve['hovertemplate']}"}
             )
-        points = _points(index.points, lambda attempt, name=name: f"{_plain(name)}<br>attempt {attempt}", palette)
+        points = _points(index.points, partial("{}<br>attempt {}".format, _plain(name)), palette)
         traces.append(
             points
             | {

@@ -78,7 +78,7 @@ def test_the_board_is_sorted_narrowed_and_opened_without_scripts(reader: Browser
     page.get_by_role("link", name="E0, %").click()
     expect(page.locator("th[aria-sort]")).to_contain_text("E0")
     page.get_by_text("Columns and rows").click()
-    page.get_by_label("Gain").uncheck()
+    page.get_by_role("checkbox", name="Gain").uncheck()
     page.get_by_label("t_80").check()
     page.get_by_role("button", name="Show", exact=True).click()
     expect(page.get_by_role("columnheader", name="t_80, attempts")).to_be_visible()

@@ -92,6 +92,6 @@ def _spent(session: Session, run_id: int) -> dict[int, tuple[int | None, float |
         .group_by(Attempt.trajectory_id)
     )
     return {
-        trajectory: (int(tokens) if counted == attempts else None, float(cost) if priced == attempts else None)
-        for trajectory, attempts, counted, tokens, priced, cost in rows
+        trajectory: (used if counted == attempts else None, cost if priced == attempts else None)
+        for trajectory, attempts, counted, used, priced, cost in rows
     }

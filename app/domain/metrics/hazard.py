@@ -28,6 +28,7 @@ from enum import StrEnum
 from statistics import NormalDist
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import xlogy
 
 from app.domain.metrics.decay import FLAT, THETAS, RiskSet, attempts_to_lose, risk_sets
@@ -263,7 +264,7 @@ def chance_band(fit: HazardFit, times: Sequence[float], *, confidence: float = 0
     slack = NormalDist().inv_cdf((1 + confidence) / 2) ** 2 / 2
     least = fit.forms[0].log_likelihood - slack
 
-    def outside(level: Floats) -> Floats:
+    def outside(level: Floats) -> npt.NDArray[np.bool_]:
         log_chance = level[:, None] - decline
         failing = xlogy(failed, -np.expm1(np.minimum(log_chance, 0.0)))
         return np.asarray((solved * log_chance + failing).sum(-1) < least)
