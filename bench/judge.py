@@ -32,6 +32,7 @@ from app.domain.programs import Program
 from app.domain.verdicts import Verdict
 from app.judge.judge import Judge
 from app.recordings import ldb
+from app.recordings.recording import ReadOptions
 from app.services.judge_program import CachedJudge
 from tests.fixtures.docker import DockerEngine, running_engine
 from tests.fixtures.slots import IMAGE, Slots, build_image, running_slots
@@ -138,8 +139,9 @@ def recordings(homes: Sequence[Home]) -> None:
     attempts = [
         (of[trajectory.problem_key], attempt.program)
         for path in sorted((DATA / "ldb").glob("*.jsonl.gz"))
-        for trajectory in ldb.read(path.read_bytes(), path.name).trajectories
+        for trajectory in ldb.read({path.name: path.read_bytes()}, ReadOptions()).trajectories
         for attempt in trajectory.attempts
+        if attempt.program is not None
     ]
     for home in homes:
         rates = [judge_all(home, slots, attempts) for slots in (1, 2)]

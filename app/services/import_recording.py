@@ -18,6 +18,8 @@ from sqlalchemy.orm import Session, joinedload
 from app.db.models import (
     Attempt,
     EndpointKind,
+    JobPurpose,
+    JudgingJob,
     ModelEndpoint,
     ProblemRow,
     ProblemSetRow,
@@ -36,7 +38,7 @@ from app.domain.attempts import AttemptRecord
 from app.domain.errors import FormatError, InputError, NotFoundError
 from app.domain.ports import UNKNOWN_SAMPLING
 from app.domain.programs import Program
-from app.domain.protocol.policy import Protocol
+from app.domain.protocol.policy import Protocol, Start
 from app.domain.protocol.replay import replay
 from app.domain.verdicts import Judgement, Verdict
 from app.judge.judge import JUDGE_VERSION
@@ -53,6 +55,7 @@ from app.recordings.registry import recording_format
 from app.services.column_values import column_values
 from app.services.import_problem_set import storable
 from app.services.judge_program import CachedJudge, Judged
+from app.services.score_jobs import queue_scores
 from app.services.steps.run import JUDGEMENT_COLUMNS, JUDGEMENT_TEXTS
 from app.services.steps.situation import stored_problem
 
@@ -127,7 +130,7 @@ def import_recording(
 
     With `re_execute`, which needs a `judge`, its programs are judged first, `slots` at a time; `progress` is told how
     many of how many are done, and may raise to end the import. `stored` is called in the transaction that stores the
-    run; it must be safe to repeat.
+    run; it must be safe to repeat. Repairs of known bugs are queued to be scored: the caller wakes the execute workers.
 
     Raises InputError naming the field or the place in the recording, NotFoundError for an unknown problem set,
     SandboxError where a program could not be judged.
@@ -411,6 +414,10 @@ def _store(db: Database, batch: _Batch, stored: Callable[[Session, RecordingRepo
         session.flush()
         report = _report(session, run.id, created=True)
         stored(session, report)
+        if batch.recording.protocol.start is Start.DEBUG:
+            session.flush()
+            scores = (JudgingJob.purpose == JobPurpose.SCORE) & (JudgingJob.attempt_id == Attempt.id)
+            queue_scores(session.connection(), run.id, ~select(JudgingJob.id).where(scores).exists())
     return report
 
 

@@ -68,7 +68,11 @@ def _attempt(entry: AttemptDetail, detail: TrajectoryDetail) -> dict[str, Any]:
         **{name: getattr(attempt, name) for name in _MEASURED},
         "judging_outdated": attempt.judge_version not in (None, JUDGE_VERSION),
         "superseded": [
-            {"verdict": old.verdict, "judge_version": old.judge_version, "judged_at": None if old.judged_at is None else old.judged_at.isoformat()}
+            {
+                "verdict": old.verdict,
+                "judge_version": old.judge_version,
+                "judged_at": None if old.judged_at is None else old.judged_at.isoformat(),
+            }
             for old in entry.superseded
         ],
         "first_failure": failure,

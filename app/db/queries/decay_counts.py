@@ -78,7 +78,10 @@ class TrajectoryGroup:
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """One run in numbers. `tokens` and `cost` None are unknown; `evidence` says how far verdicts and totals can be trusted."""
+    """One run in numbers; `tokens` and `cost` None are unknown.
+
+    `evidence` says how far verdicts and totals can be trusted.
+    """
 
     id: int
     status: str

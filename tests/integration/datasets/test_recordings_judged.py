@@ -21,6 +21,7 @@ from app.domain.programs import Program
 from app.domain.verdicts import Judgement, Verdict
 from app.judge import Judge
 from app.recordings import ldb
+from app.recordings.recording import ReadOptions, Recording
 from tests.fixtures.slots import running_slots
 
 DATA = Path(__file__).parents[3].parent / "shared" / "data"
@@ -61,10 +62,10 @@ def verdicts_of_homes() -> dict[str, dict[tuple[str, str], Verdict]]:
 
 
 @pytest.fixture(scope="module")
-def runs() -> dict[str, ldb.RecordedRun]:
+def runs() -> dict[str, Recording]:
     if not DATA.is_dir():
         pytest.skip("the public data folder is not beside the repository: ../shared/data is missing")
-    return {file: ldb.read((DATA / "ldb" / file).read_bytes(), file) for file in ATTEMPTS}
+    return {file: ldb.read({file: (DATA / "ldb" / file).read_bytes()}, ReadOptions()) for file in ATTEMPTS}
 
 
 def problems() -> dict[str, Problem]:
@@ -72,7 +73,7 @@ def problems() -> dict[str, Problem]:
     return {problem.key: problem for one in sets for problem in one.problems}
 
 
-def judge_all(sandbox: Sandbox, runs: dict[str, ldb.RecordedRun]) -> dict[tuple[str, str], Judgement]:
+def judge_all(sandbox: Sandbox, runs: dict[str, Recording]) -> dict[tuple[str, str], Judgement]:
     """The judgement of every program, once where several attempts are the same."""
     of = problems()
     programs = {
@@ -80,6 +81,7 @@ def judge_all(sandbox: Sandbox, runs: dict[str, ldb.RecordedRun]) -> dict[tuple[
         for run in runs.values()
         for trajectory in run.trajectories
         for attempt in trajectory.attempts
+        if attempt.program is not None
     }
 
     def judged(key: str, program: Program) -> Judgement:
@@ -96,7 +98,7 @@ def judge_all(sandbox: Sandbox, runs: dict[str, ldb.RecordedRun]) -> dict[tuple[
 @pytest.mark.shared_data
 def test_recorded_verdicts_are_reached_again(
     sandbox: Sandbox,
-    runs: dict[str, ldb.RecordedRun],
+    runs: dict[str, Recording],
     verdicts_of_homes: dict[str, dict[tuple[str, str], Verdict]],
 ) -> None:
     assert {
@@ -110,13 +112,16 @@ def test_recorded_verdicts_are_reached_again(
     for file, run in runs.items():
         for trajectory in run.trajectories:
             for number, attempt in enumerate(trajectory.attempts):
+                assert attempt.program is not None
                 judgement = judgements[trajectory.problem_key, attempt.program.source]
                 last = number == len(trajectory.attempts) - 1
-                if last and (judgement.verdict is Verdict.AC) is not trajectory.solved:
+                assert last is (attempt.verdict is not None)
+                if last and (judgement.verdict is Verdict.AC) is not (attempt.verdict is Verdict.AC):
                     otherwise.add((file, trajectory.problem_key, number, "solved"))
                 # MBPP's shown assert is one of the hidden test's; HumanEval's shown asserts are tests of their own.
                 passes = judgement.visible_passed == judgement.visible_total
-                if file.startswith("mbpp") and passes is not (not attempt.feedback):
+                shown_passes = attempt.facts["visible_passed"] == attempt.facts["visible_total"]
+                if file.startswith("mbpp") and passes is not shown_passes:
                     otherwise.add((file, trajectory.problem_key, number, "visible"))
     exceptions = json.loads(EXCEPTIONS.read_text())
     assert all(one["reason"] for one in exceptions)

@@ -14,6 +14,7 @@ from app.db.queries.decay_counts import DecayCounts, decay_counts
 from app.db.queries.figures import computed_figures
 from app.db.queries.recordings import Disagreement, disagreements
 from app.domain.errors import ConflictError, FormatError, InputError, NotFoundError
+from app.domain.protocol.policy import Start
 from app.domain.protocol.restart import FreshStart
 from app.judge.judge import JUDGE_VERSION
 from app.services.add_arms import ArmRequest, start_arms
@@ -297,6 +298,23 @@ def test_an_exported_run_comes_back_whole(importer: Importer) -> None:
     again = b"".join(recording_lines(importer.engine.database, report.run)).splitlines()
     assert len(again) == len(payload.splitlines()) == 1 + len(KEYS)
     assert importer.take({"": b"\n".join(again)}, "halflife", model="").solved_at_attempt == report.solved_at_attempt
+
+
+def test_imported_repairs_of_known_bugs_are_scored_as_those_made_here(importer: Importer) -> None:
+    script = {"default": WRONG, "replies": {"own/a": [RIGHT], "own/b": [CRASH, RIGHT]}}
+    model = store_script(importer.engine.database, importer.engine.home, script)
+    run_id = importer.engine.submit(importer.problem_set, model, attempts=2, start=Start.DEBUG)
+    importer.engine.drain()
+    judge_jobs(importer.engine)
+    report = importer.take({"": b"".join(recording_lines(importer.engine.database, run_id))}, "halflife")
+    # own/a has one repair, every other problem two.
+    assert importer.engine.run_row(report.run).scores_waiting == 11
+    judge_jobs(importer.engine)
+    with importer.engine.database.read() as session:
+        made, imported = (computed_figures(session, one, JUDGE_VERSION) for one in (run_id, report.run))
+    assert made.repairs is not None
+    assert made.repairs == imported.repairs
+    remove_recording(importer.engine.database, report.run)
 
 
 def hidden(failure: dict[str, Any] | None) -> dict[str, Any] | None:
