@@ -204,7 +204,7 @@ def _chart(db: Database, run_id: int) -> str:
         head.run.protocol,
         f"{head.endpoint.name} on {problem_set.name}",
         f"{problem_set.name}, version {problem_set.version} ({problem_set.content_hash[:12]})",
-        f"judge {head.run.judge_version} · run {run_id}",
+        f"judge {wording.version(head.run.judge_version)} · run {run_id}",
     )
 
 
@@ -251,8 +251,8 @@ def _bibtex(db: Database, run_id: int) -> Iterable[bytes]:
     ended = run.finished_at or run.created_at
     title = f"{head.endpoint.name} on {problem_set.name}, version {problem_set.version}: a run of Halflife"
     note = (
-        f"Run {run.id}, problem set {problem_set.content_hash[:16]}, judge {run.judge_version},"
-        f" prompts {run.prompts_version}, metrics {METRICS_VERSION}. Repeat it by: {create_command(head)}"
+        f"Run {run.id}, problem set {problem_set.content_hash[:16]}, judge {wording.version(run.judge_version)},"
+        f" prompts {wording.version(run.prompts_version)}, metrics {METRICS_VERSION}. Repeat it by: {create_command(head)}"
     )
     return [
         f"@misc{{halflife-run-{run.id},\n  title = {{{tex(title)}}},\n  year = {{{ended:%Y}}},\n"

@@ -243,6 +243,11 @@ def imported(source: str | None, *, demo: bool) -> str | None:
     return "demo data" if demo else f"imported from {RECORDINGS.get(source, source)}"
 
 
+def version(number: int | None) -> str:
+    """The number of a version, which a recording may not say."""
+    return "unknown" if number is None else str(number)
+
+
 def tokens(number: int | None) -> str:
     """1,234 tokens."""
     return "tokens unknown" if number is None else count(number, "token")
