@@ -216,9 +216,7 @@ def holm(p_values: Sequence[float]) -> tuple[float, ...]:
     return tuple(adjusted)
 
 
-def tie_groups(
-    solved: npt.NDArray[np.bool_], ended: npt.NDArray[np.bool_], *, alpha: float = ALPHA
-) -> tuple[int, ...]:
+def tie_groups(solved: npt.NDArray[np.bool_], ended: npt.NDArray[np.bool_], *, alpha: float = ALPHA) -> tuple[int, ...]:
     """The tie group of each run, 0 for the group of the best.
 
     Every pair of runs is tested by McNemar's mid-p over the problems that both ended, with Holm's correction over all
