@@ -221,7 +221,13 @@ COLUMNS: tuple[Column, ...] = (
 )  # fmt: skip
 BY_SLUG = {column.slug: column for column in COLUMNS}
 USUAL_COLUMNS = ("e0", "accuracy", "gain", "lambda", "r2", "careful_lambda", "tokens", "cost")
+USUAL_OF_REPAIRS = ("e0", "accuracy", "precision", "recall", "f1", "unit_pass", "tokens", "cost")
 USUAL_SORT = "accuracy"
+
+
+def usual_columns(start: Start | None) -> tuple[str, ...]:
+    """What a board shows where nobody chose: where runs start from buggy programs, what their repairs are worth."""
+    return USUAL_OF_REPAIRS if start is Start.DEBUG else USUAL_COLUMNS
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,10 +266,11 @@ class BoardQuery:
         listed = [number for run in given.getlist("run") for part in run.split(",") if (number := _number(part))]
         if len(listed) > MOST_COMPARED:
             raise InputError(f"at most {MOST_COMPARED} runs are put side by side, not {len(listed)}")
+        start = _choice(Start, given.get("start"))
         return cls(
             problem_set_id=_number(given.get("set")),
             run_ids=tuple(dict.fromkeys(listed)),
-            start=_choice(Start, given.get("start")),
+            start=start,
             model=_number(given.get("model")),
             disclosure=_choice(Disclosure, given.get("disclosure")),
             attempts=_number(given.get("attempts")),
@@ -271,7 +278,7 @@ class BoardQuery:
             alike=given.get("alike") == "1",
             sort=column.slug,
             ascending=column.ascending if order not in ("asc", "desc") else order == "asc",
-            columns=chosen or USUAL_COLUMNS,
+            columns=chosen or usual_columns(start),
             page=_number(given.get("page")) or 1,
             e0_cut=_decimal(given.get("e0_cut"), 100),
             lambda_cut=_decimal(given.get("lambda_cut"), 100),
@@ -280,6 +287,8 @@ class BoardQuery:
     def address(self, **changes: Any) -> str:
         """The query string of this board, or of one with changes; without what is as usual."""
         asked = replace(self, **changes)
+        if self.columns == usual_columns(self.start) and "columns" not in changes:
+            asked = replace(asked, columns=usual_columns(asked.start))
         pairs: list[tuple[str, str]] = []
         for name, value in (("set", asked.problem_set_id), ("start", asked.start), ("model", asked.model),
                             ("disclosure", asked.disclosure), ("attempts", asked.attempts)):  # fmt: skip
@@ -290,7 +299,7 @@ class BoardQuery:
         pairs += [(name, "1") for name in ("unfinished", "alike") if getattr(asked, name)]
         if (asked.sort, asked.ascending) != (USUAL_SORT, False):
             pairs += [("sort", asked.sort), ("order", "asc" if asked.ascending else "desc")]
-        if asked.columns != USUAL_COLUMNS:
+        if asked.columns != usual_columns(asked.start):
             pairs += [("column", slug) for slug in asked.columns]
         for name, cut in (("e0_cut", asked.e0_cut), ("lambda_cut", asked.lambda_cut)):
             if cut is not None:
@@ -418,7 +427,9 @@ def view_board(db: Database, asked: BoardQuery) -> BoardView:
         }
         if query.start is None and not query.run_ids and groups:
             # First answers and first repairs never share a board, so one of them is always chosen.
-            query = replace(query, start=Start.GENERATE if Start.GENERATE in starts else Start.DEBUG)
+            start = Start.GENERATE if Start.GENERATE in starts else Start.DEBUG
+            as_usual = query.columns == usual_columns(None)
+            query = replace(query, start=start, columns=usual_columns(start) if as_usual else query.columns)
         kept = [group for group in groups if query.filter.keeps(group)]
         loose = [(row, group) for row, group in loose if query.filter.keeps(group)]
         shared = usual(kept)

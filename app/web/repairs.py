@@ -73,10 +73,6 @@ ROUNDS_HEADER = (
 )  # fmt: skip
 
 
-BOARD_COLUMNS = ("precision", "recall", "f1", "unit_pass", "tokens", "cost", "unfinished")
-"""Of the leaderboard, where a board is of repairs."""
-
-
 @dataclass(frozen=True, slots=True)
 class RepairQuery:
     """Everything that decides what a run's page of repairs shows; all of it stands in the address.

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Request, Response
 from app.db.queries.precision import repair_sets
 from app.domain.protocol.policy import Start
 from app.web import repairs as shown
-from app.web.board import BoardQuery, board_lines, view_board
+from app.web.board import BoardQuery, board_lines, usual_columns, view_board
 from app.web.deps import State
 from app.web.plane import plane
 from app.web.published import ON_THE_PLANE, SINGLE, TABLES
@@ -36,6 +36,7 @@ def show_precision(request: Request, state: State) -> Response:
             start=Start.DEBUG,
             unfinished=asked.unfinished,
             sort="precision",
+            columns=usual_columns(Start.DEBUG),
             page=asked.page,
         )
         view = view_board(state.db, board)

@@ -42,6 +42,13 @@ def test_the_plane_shows_the_runs_of_one_set_and_published_rows_named_as_such(
         "Not measured here, and on other programs",
     ]:
         assert text in shown, text
+    board = words(client.get("/leaderboard").text)
+    # The columns of repairs are shown by themselves where runs repair, each with its interval.
+    assert "Precision, % Recall, % F1, % Pass rate, % Tokens" in board
+    assert "80.1 57.9 – 100.0 % 91.7" in board
+    (first, second) = client.get("/api/leaderboard?sort=precision").json()["rows"]
+    assert (first["run"], second["run"]) == (1, 2)
+    assert round(second["precision"], 4) == 0.5801
     none = words(client.get("/precision?published=none&precision=90&pass=95").text)
     assert "2 runs: 1 pass-oriented: regenerating, 1 weak and imprecise." in none
     assert "published (PDB-Single)" not in none
