@@ -12,16 +12,19 @@ from playwright.sync_api import Browser
 from sqlalchemy import update
 
 from app.config import Settings
-from app.db.models import ProblemImport, ShareLink
+from app.db.models import ProblemImport, RecordingImport, ShareLink
 from app.db.session import Database
 from app.domain.ports import Sandbox
 from app.domain.programs import Program
 from app.domain.sharing import Scope
 from app.services.chores import Chores
+from app.services.import_recording import RecordingRequest
+from app.services.judge_program import CachedJudge
 from app.services.judging_jobs import submit_trial
 from app.services.rejudge_run import start_rejudging
 from app.services.share_links import revoke_share_link
 from app.services.upload_problem_set import perform_import, submit_import
+from app.services.upload_recording import perform_recording, submit_recording
 from app.web.shared import create_link
 from tests.e2e.conftest import serve
 from tests.e2e.test_accessibility import AXE, SERIOUS
@@ -37,6 +40,15 @@ HALVE = {
     "cases": [{"arguments": [4], "expected": 2.0}],
 }
 WRONG = {**HALVE, "key": "wrong", "reference": "def halve(x):\n    return x\n"}
+RECORD = {
+    "task_id": "a",
+    "given_tests": ["assert add(1, 2) == 3"],
+    "implementations": ["def add(a, b):\n    return a - b\n"],
+    "test_feedback": [[]],
+    "is_passing": True,
+    "is_solved": True,
+}
+"""Recorded as solved, which it is not."""
 CLOSED = ("This link has expired", "This link was revoked", "This link opens nothing")
 
 
@@ -78,6 +90,21 @@ def site(sqlite_template: Path, sandbox: Sandbox, tmp_path_factory: pytest.TempP
     while imports.perform_next():
         pass
     late = submit_import(database, queued[3], **options)
+    recordings = Chores(
+        database,
+        RecordingImport,
+        lambda claim: perform_recording(
+            database, claim, CachedJudge(database, sandbox), slots=1, stopping=lambda: False
+        ),
+        tries=3,
+        lease_seconds=30.0,
+    )
+    request = RecordingRequest("ldb", 1, "own-model", attempts=3, re_execute=True, skip_broken=True)
+    files = [f"{json.dumps(RECORD)}\n{{}}\n".encode(), b"{}", b"{} "]
+    stored, refused = (submit_recording(database, content, request, file_name="own.jsonl") for content in files[:2])
+    while recordings.perform_next():
+        pass
+    queued_last = submit_recording(database, files[2], request, file_name="own.jsonl")
     run = Scope(run_id=1)
     (expired, first), (revoked, second) = (create_link(database, run, "Closed", None, frozen=True) for _ in range(2))
     revoke_share_link(database, revoked)
@@ -95,6 +122,11 @@ def site(sqlite_template: Path, sandbox: Sandbox, tmp_path_factory: pytest.TempP
         f"{uploaded}/{tried[1]}": "Nothing was stored",
         f"{uploaded}/{tried[2]}": "unknown field 'no'",
         f"{uploaded}/{late}": "waits for",
+        f"/recordings/imports/{stored}": "1 not as recorded",
+        f"/recordings/imports/{refused}": "Nothing was stored",
+        f"/recordings/imports/{queued_last}": "waits for",
+        "/recordings/new": "Latest imports",
+        "/runs/2": "Judged otherwise than recorded",
         "/share": "expired",
         **dict(zip(closed, CLOSED, strict=True)),
     }
