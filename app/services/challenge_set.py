@@ -13,6 +13,7 @@ from app.domain.problems import Problem, ProblemSet
 from app.services.import_problem_set import ImportReport, storable, store_problem_set
 
 MOST_RUNS = 50
+LONGEST_NAME = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,8 @@ def make_challenge_set(db: Database, request: ChallengeRequest) -> ImportReport:
     run_ids = tuple(dict.fromkeys(request.run_ids))
     if not request.name.strip() or not storable(request.name):
         raise InputError("name: give the challenge set a name")
+    if len(request.name) > LONGEST_NAME:
+        raise InputError(f"name: must have at most {LONGEST_NAME} characters")
     if request.size < 1:
         raise InputError("size: must be at least 1")
     if not 1 <= len(run_ids) <= MOST_RUNS:

@@ -1,12 +1,13 @@
 """Iterative refinement over the API."""
 
-from typing import Any
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, Field
 
+from app.db.base import LARGEST_ID
 from app.domain.errors import NotFoundError
-from app.services.challenge_set import MOST_RUNS, ChallengeRequest, make_challenge_set
+from app.services.challenge_set import LONGEST_NAME, MOST_RUNS, ChallengeRequest, make_challenge_set
 from app.web import refined_runs
 from app.web.deps import RowId, State
 from app.web.forms import LARGEST_COUNT
@@ -19,9 +20,9 @@ router = APIRouter(prefix="/api", tags=["refinement"])
 class ChallengeIn(BaseModel):
     """The `size` problems whose first attempts failed most over the `runs`, to be stored under a `name`."""
 
-    runs: list[int] = Field(min_length=1, max_length=MOST_RUNS)
+    runs: list[Annotated[int, Field(ge=1, le=LARGEST_ID)]] = Field(min_length=1, max_length=MOST_RUNS)
     size: int = Field(ge=1, le=LARGEST_COUNT)
-    name: str
+    name: str = Field(max_length=LONGEST_NAME)
 
 
 class ChallengeOut(BaseModel):
