@@ -42,7 +42,7 @@ def many(workshop: Workshop) -> Workshop:
 
 
 def run_ids(markup: str) -> list[int]:
-    return [int(found) for found in re.findall(r'<td><a href="/runs/(\d+)"', markup)]
+    return [int(found) for found in re.findall(r'<td>(?:<input[^>]*>)?<a href="/runs/(\d+)"', markup)]
 
 
 def following(markup: str) -> str | None:
