@@ -38,6 +38,7 @@ from app.web.pages import (
     calculator,
     compare,
     computed,
+    demo,
     fresh_starts,
     grid,
     leaderboard,
@@ -125,6 +126,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         app.include_router(module.router, responses=API_ERRORS)
     for page in (
         runs,
+        demo,
         run,
         rejudgings,
         recordings,

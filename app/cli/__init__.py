@@ -9,7 +9,22 @@ import sys
 
 import typer
 
-from app.cli import doctor, exports, judge, metrics, models, problems, recordings, runs, score, serve, setting_up, share, tokens
+from app.cli import (
+    demo,
+    doctor,
+    exports,
+    judge,
+    metrics,
+    models,
+    problems,
+    recordings,
+    runs,
+    score,
+    serve,
+    setting_up,
+    share,
+    tokens,
+)
 from app.domain.errors import HalflifeError, InfrastructureError
 
 app = typer.Typer(
@@ -30,6 +45,7 @@ app.add_typer(models.app, name="models")
 runs.app.command("export")(exports.export)
 app.add_typer(runs.app, name="runs")
 app.add_typer(recordings.app, name="recordings")
+app.add_typer(demo.app, name="demo")
 app.add_typer(metrics.app, name="metrics")
 app.add_typer(share.app, name="share")
 app.add_typer(tokens.app, name="tokens")

@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from app.domain.codec import CodecError, decode, encode, readable
 from app.domain.errors import InputError, SandboxError
@@ -20,6 +21,7 @@ CHECKER = "check"
 _CHECKER_LIMITS = Limits(cpu_seconds=20.0, memory_mb=512)
 
 
+@lru_cache(maxsize=8)  # many programs are judged by the same tests, and reading large cases takes longer than a program
 def check(tests: CaseTests) -> None:
     """Refuse cases that cannot judge. Raises InputError naming the case (counted from 0)."""
     if not tests.cases:
@@ -92,6 +94,9 @@ def _result(case: Case, answer: Answer) -> CaseResult:
         return CaseResult(Verdict.RE, answer.error or "exception", error=answer.detail)
     if answer.kind == "unencodable" or answer.value is None:
         return CaseResult(Verdict.WA, "unencodable_value", error=answer.detail)
+    if answer.value == case.expected and case.comparison is Comparison.EXACT:
+        # The expected value was read by `check`, and the same text is the same value.
+        return CaseResult(Verdict.AC, evidence.ACCEPTED, actual=readable(answer.value, SHOWN))
     try:
         actual = decode(answer.value)
     except CodecError as error:

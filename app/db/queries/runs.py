@@ -214,6 +214,11 @@ def problem_set_choices(session: Session) -> list[Choice]:
     return [Choice(id_, f"{name}, version {version} ({count} problems)") for id_, name, version, count in rows]
 
 
+def demo_runs(session: Session) -> int:
+    """How many runs are demo data."""
+    return session.scalar(select(func.count()).select_from(Run).where(Run.demo)) or 0
+
+
 def problem_set_names(session: Session) -> list[str]:
     """The names of all problem sets."""
     return list(session.scalars(select(ProblemSetRow.name).distinct().order_by(ProblemSetRow.name)))

@@ -64,6 +64,7 @@ def list_runs(
             "models": queries.model_choices(session),
             "problem_sets": queries.problem_set_names(session),
             "statuses": list(RunStatus),
+            "demo_runs": queries.demo_runs(session),
             "first_page": not after,
             "under_way": any(row.status == RunStatus.RUNNING for row in page.rows),
             "now": datetime.now(UTC),

@@ -12,7 +12,6 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import undefer
 
 from app.datasets.registry import read_problem_set
-from app.datasets.starter import starter_set
 from app.db.models import BuggyProgramRow, ProblemRow, ProblemSetRow
 from app.db.session import Database
 from app.domain import codec
@@ -311,13 +310,6 @@ def test_every_field_comes_back(database: Database, sandbox: Sandbox) -> None:
     report = taken(database, sandbox, [problem])
     assert report.rejected == ()
     assert stored(database, report.problem_set_id) == [problem]
-
-
-def test_the_starter_with_its_large_cases(database: Database, sandbox: Sandbox) -> None:
-    starter = starter_set()
-    report = import_problem_set(database, sandbox, starter, slots=2, progress=lambda *_: None)
-    assert (report.rejected, report.problems, report.buggy_programs) == ((), 36, 36)
-    assert stored(database, report.problem_set_id) == list(starter.problems)
 
 
 @pytest.mark.parametrize("field", ["statement", "title", "signature", "key"])
