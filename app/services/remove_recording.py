@@ -12,7 +12,7 @@ def remove_recording(db: Database, run_id: int) -> None:
     """Delete an imported run and all that belongs to it, and its model where no other run is of it.
 
     Programs of it that are being judged again are stopped. Raises NotFoundError, ConflictError for a run that was made
-    here, which is kept.
+    here, which is kept, and for one that has arms.
     """
     with db.write() as session:
         run = session.scalar(select(Run).where(Run.id == run_id).with_for_update())
@@ -20,6 +20,9 @@ def remove_recording(db: Database, run_id: int) -> None:
             raise NotFoundError(f"there is no run {run_id}")
         if run.imported_from is None:
             raise ConflictError(f"run {run_id} was made here and is kept; only imported runs are removed")
+        arms = session.scalars(select(Run.id).where(Run.baseline_run_id == run_id).order_by(Run.id)).all()
+        if arms:
+            raise ConflictError(f"run {run_id} is the baseline of run {', '.join(map(str, arms))}: remove those first")
         endpoint_id = run.endpoint_id
         for table in reversed(Base.metadata.sorted_tables):
             belongs = _belongs(table, run_id)

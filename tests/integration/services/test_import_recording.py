@@ -426,6 +426,11 @@ def test_a_removed_run_leaves_nothing_behind(importer: Importer) -> None:
     mine = own_run(importer)
     with pytest.raises(ConflictError, match=r"was made here and is kept"):
         remove_recording(database, mine)
+    baseline, arm = (importer.take(lines(*LDB), "ldb", model=name).run for name in ("baseline", "arm"))
+    with database.write() as session:
+        session.get_one(Run, arm).baseline_run_id = baseline
+    with pytest.raises(ConflictError, match=f"is the baseline of run {arm}: remove those first"):
+        remove_recording(database, baseline)
     assert importer.take(lines(*LDB), "ldb").created
 
 
