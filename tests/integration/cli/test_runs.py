@@ -74,6 +74,10 @@ def test_a_repair_from_start_to_end(home: Home) -> None:
     assert len(solved) == 2
     assert (document["e0"], document["final_accuracy"]) == (solved[0], sum(solved))
     assert (document["lambda"], document["r_squared"], document["t_theta"]) == (None, None, None)
+    # --wait waits for the scores of repairs too. A repair that passes its tests fixes the bug.
+    repairs = document["repairs"]
+    assert (repairs["items"], repairs["tasks"], repairs["unscored"]) == (1, 1, 0)
+    assert (repairs["unit_pass"]["estimate"], repairs["recall"]["estimate"]) == (sum(solved), sum(solved))
     # The baseline costs nothing, which is known and therefore not null.
     assert (document["tokens"], document["cost"]) == (0, 0.0)
     progress = ended.err.splitlines()
@@ -99,7 +103,7 @@ def test_figures_without_isolation(home: Home, tmp_path: Path) -> None:
     )
     assert ended.code == 0, ended.err
     document = json.loads(ended.out)
-    assert (document["status"], document["solved_at_attempt"]) == ("completed", [18, 3, 1])
+    assert (document["status"], document["solved_at_attempt"], document["repairs"]) == ("completed", [18, 3, 1], None)
     assert (document["e0"], document["final_accuracy"]) == (18 / 24, pytest.approx(22 / 24))
     assert document["decay_status"] == "fitted"
     assert document["lambda"] == pytest.approx(math.log(1.5), abs=1e-5)
