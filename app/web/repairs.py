@@ -194,8 +194,8 @@ def missing_words(summary: RepairSummary) -> list[str]:
 
 
 def classes_words(classes: Sequence[str | None]) -> str:
-    """The classes of an item's bugs, from its first line to its last."""
-    return ", ".join(one or UNLABELLED for one in classes)
+    """The classes of an item's bugs, from its first line to its last; once where none is known."""
+    return ", ".join(one or UNLABELLED for one in classes) if any(classes) else UNLABELLED
 
 
 def rounds_sentence(summary: RepairSummary) -> str:
