@@ -166,6 +166,10 @@ def test_a_mode_of_precise_debugging_is_filled_in_previewed_and_started(workshop
     assert "--prompts minimal" in page
     assert "--items-per-k 2" in page
     assert "minimal, as the paper on precise debugging" in page
+    assert "to be scored" not in page
+    with workshop.database.write() as session:
+        session.get_one(Run, run.id).scores_waiting = 2
+    assert "2 repairs to be scored" in words(workshop.client.get(path).text)
 
 
 @pytest.mark.parametrize(
