@@ -42,7 +42,9 @@ def test_a_rewrite_fixes_the_bug_and_is_not_precise(home: Home, rewrite: Path) -
     text = home.call("score", rewrite, *ITEM, "--epsilon", "0", "--compat").out.splitlines()
     assert text[0] == "precision 14.3%  recall 100.0%  F1 25.0%  unit tests pass"
     assert text[1] == "7 line edits, ε = 0, rules of the published code"
-    assert text[2].startswith("bug 1 (line 14, Build/Package/Merge / Invalid API Call): fixed, 1 essential, credit 1; block 1")
+    assert text[2].startswith(
+        "bug 1 (line 14, Build/Package/Merge / Invalid API Call): fixed, 1 essential, credit 1; block 1"
+    )
 
 
 def test_the_reference_and_no_change(home: Home, tmp_path: Path) -> None:
