@@ -252,7 +252,8 @@ def _bibtex(db: Database, run_id: int) -> Iterable[bytes]:
     title = f"{head.endpoint.name} on {problem_set.name}, version {problem_set.version}: a run of Halflife"
     note = (
         f"Run {run.id}, problem set {problem_set.content_hash[:16]}, judge {wording.version(run.judge_version)},"
-        f" prompts {wording.version(run.prompts_version)}, metrics {METRICS_VERSION}. Repeat it by: {create_command(head)}"
+        f" prompts {wording.version(run.prompts_version)}, metrics {METRICS_VERSION}."
+        f" Repeat it by: {create_command(head)}"
     )
     return [
         f"@misc{{halflife-run-{run.id},\n  title = {{{tex(title)}}},\n  year = {{{ended:%Y}}},\n"

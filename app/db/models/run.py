@@ -73,7 +73,7 @@ class Run(Base):
     last_claimed_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
 
     baseline_run_id: Mapped[int | None] = mapped_column(ForeignKey("runs.id"), index=True)
-    """Set for an arm: the run that it stands beside, alike but for fresh starts, or for sampling as a cell of a grid."""
+    """Set for an arm: the run that it stands beside, alike but for fresh starts, or for sampling as a grid's cell."""
     shares_attempts: Mapped[bool] = mapped_column(default=False)
     """Whether the attempts before an arm's first fresh start are the baseline's own."""
     arm_origin: Mapped[str | None]
