@@ -57,6 +57,28 @@ def test_a_completed_run_shows_its_figures_and_their_uncertainty(site: Site) -> 
     assert "data-live" not in site.client.get(f"/runs/{site.example.completed}").text
 
 
+def test_a_large_run_is_one_drawing_with_a_table(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert 'class="heat"' not in site.client.get(f"/runs/{site.example.completed}").text
+    monkeypatch.setattr("app.db.queries.run.GRID_COLUMNS", 100)
+    page = site.client.get(f"/runs/{site.example.completed}").text
+    assert 'viewBox="0 0 164 84"' in page
+    # The 96 solved at once lie side by side, then those solved later.
+    assert '<rect class="tone-ac" x="0" y="0" width="96" height="13"><title>96 problems, attempt 0: Accepted' in page
+    assert '<rect class="tone-ac" x="96" y="14" width="23" height="13"><title>23 problems, attempt 1: Accepted' in page
+    assert "are drawn" not in words(page)
+    # One under way keeps its columns, which are exchanged one by one.
+    assert 'class="heat"' not in site.client.get(f"/runs/{site.example.running}").text
+
+
+def test_what_was_cut_short_leaves_isr_open(site: Site) -> None:
+    bounds = "All failed – all excluded, %"
+    assert bounds not in page_text(site, "/runs/{completed}")
+    shown = page_text(site, "/runs/{cancelled}")
+    assert bounds in shown
+    # 26 with a verdict, of which 7 were censored later: 12 solved at once.
+    assert "7 problems cut short or under way count as long as observed (Kaplan–Meier)" in shown
+
+
 def test_a_running_run_refreshes_itself_and_is_provisional(site: Site) -> None:
     markup = site.client.get(f"/runs/{site.example.running}").text
     assert f'data-live="/runs/{site.example.running}"' in markup

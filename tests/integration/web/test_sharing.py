@@ -160,6 +160,9 @@ def test_what_a_link_shows_can_be_taken_along(shared: Workshop, frozen: bool) ->
     ]
     assert [first["effectiveness_low"][:6], first["effectiveness_high"][:6]] == ["0.0945", "0.9054"]
     assert [second["effectiveness_low"], second["effectiveness_high"][:6], second["fit"]] == ["0.0", "0.7934", ""]
+    # One solve is too few for a careful fit, which is said.
+    assert [second[name] for name in ("careful", "careful_low", "careful_debugging")] == ["", "", ""]
+    assert "λ, careful fit, all attempts none Too few solves: 1 in these attempts" in words(shared.client.get(run).text)
     drawn = shared.client.get(f"{run}/chart.svg")
     assert drawn.headers["content-type"] == "image/svg+xml"
     assert "secretive on Small" in drawn.text
