@@ -2,6 +2,7 @@
 
 import io
 import stat
+import tarfile
 import tracemalloc
 import warnings
 import zipfile
@@ -19,6 +20,44 @@ def zipped(*entries: tuple[str | zipfile.ZipInfo, bytes], compression: int = zip
         for name, content in entries:
             made.writestr(name, content)
     return stream.getvalue()
+
+
+def tarred(*entries: tuple[str, bytes], kind: bytes = tarfile.REGTYPE, mode: str = "w:gz") -> bytes:
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode=mode) as made:  # type: ignore[call-overload]
+        for name, content in entries:
+            entry = tarfile.TarInfo(name)
+            entry.type, entry.size = kind, len(content)
+            made.addfile(entry, io.BytesIO(content))
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("mode", ["w", "w:gz", "w:bz2", "w:xz"])
+def test_a_tar_archive_however_it_is_compressed(mode: str) -> None:
+    assert archive.files(tarred(("./a/b.py", b"x = 1\n"), ("c", b""), mode=mode)) == {"a/b.py": b"x = 1\n", "c": b""}
+
+
+@pytest.mark.parametrize("name", ["../a", "/etc/passwd", "a/../../b", "a\\b"])
+def test_paths_of_a_tar_archive_that_are_not_plain(name: str) -> None:
+    with pytest.raises(FormatError, match=r"is not a plain relative path$"):
+        archive.files(tarred((name, b"x")))
+
+
+def test_what_is_no_file_and_what_comes_twice_in_a_tar_archive() -> None:
+    for kind in (tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE):
+        with pytest.raises(FormatError, match=r"^'a' in the archive is a link or no file$"):
+            archive.files(tarred(("a", b""), kind=kind))
+    with pytest.raises(FormatError, match=r"^'a' is in the archive twice$"):
+        archive.files(tarred(("a", b"1"), ("a", b"2")))
+
+
+def test_a_tar_bomb_is_given_up_at_the_limit() -> None:
+    bomb = tarred(*((str(number), b"\0" * 5_000_000) for number in range(4)))
+    assert len(bomb) < 40_000
+    with pytest.raises(FormatError, match=r"^the archive's content is larger than allowed$"):
+        archive.files(bomb, limit=6_000_000)
+    with pytest.raises(FormatError, match=r"^(not a sound zip or tar archive|the archive is damaged): "):
+        archive.files(bomb[:-200])
 
 
 def test_files_by_path_without_folders() -> None:

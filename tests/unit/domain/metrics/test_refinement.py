@@ -1,5 +1,8 @@
 """From one attempt to the next, on two or three trajectories counted by hand."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from app.domain.metrics.intervals import Estimate, EstimateStatus, Resamples
@@ -34,6 +37,27 @@ def run() -> Outcomes:
 
 def estimate(found: Estimate) -> float | None:
     return found.estimate
+
+
+def test_what_a_recording_does_not_count_makes_what_rests_on_it_unknown(run: Outcomes) -> None:
+    unknown = np.zeros(len(run.verdict), dtype=bool)
+    unknown[6] = True  # the third attempt of the second trajectory: WA, after no_code and before WA
+    uncounted, draws = replace(run, uncounted=unknown), Resamples(run.units)
+    for figure in (
+        fix_rate(uncounted, draws),
+        fix_rate(uncounted, draws, Verdict.WA),
+        fix_rate(uncounted, draws, Verdict.NO_CODE),  # the next attempt is not counted
+        change_share(uncounted, draws, -1),
+    ):
+        assert (figure.estimate, figure.status) == (None, EstimateStatus.UNKNOWN)
+    # TLE → AC and CE → no_code have both ends counted.
+    assert fix_rate(uncounted, draws, Verdict.TLE).estimate == 1
+    assert fix_rate(uncounted, draws, Verdict.CE).estimate == 0
+    for figure in (
+        hidden_failure_share(replace(run, unshown=unknown), draws),
+        repeat_share(replace(run, unseen=unknown), draws),
+    ):
+        assert (figure.estimate, figure.status) == (None, EstimateStatus.UNKNOWN)
 
 
 def test_flow(run: Outcomes) -> None:
