@@ -42,7 +42,7 @@ class Run(Base):
     protocol: Mapped[Protocol] = mapped_column(Document(Protocol))
     prompts_version: Mapped[int | None]
     judge_version: Mapped[int | None]
-    """None where an imported run's recording does not say; likewise the tokens and the prompts."""
+    """Like the version of the prompts and `tokens_spent`, None where the recording of an imported run does not say."""
     subset: Mapped[list[str] | None] = mapped_column(Json)
     """Keys of the problems chosen, None for all."""
     items: Mapped[list[str] | None] = mapped_column(Json)
