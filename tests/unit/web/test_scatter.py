@@ -16,14 +16,15 @@ def line(name: str, tokens: int, solved: int, *differs: str, cost: float | None 
     figures = RunFigures(
         decay=decay([solved], 10), solved=(solved,), censored=(0,), excluded=0, cut_short=0, ended_early=0,
         visible_only=0, running=0, waiting=0, attempts=10, weak=0, near_limit=0, unsandboxed=0, surplus=0,
-        rejudged_midway=0, sandbox_failures=0, tokens_unknown=0, possibly_billed=0, repeats=wilson(0, 0),
-        judge_versions={}, sandboxes={}, memory_tiers={}, repairs=None, unscored=0,
+        rejudged_midway=0, sandbox_failures=0, recorded=0, tokens_unknown=0, possibly_billed=0,
+        repeats=wilson(0, 0), judge_versions={}, sandboxes={}, memory_tiers={}, repairs=None, unscored=0,
     )  # fmt: skip
     row = BoardRow(
         run_id=1, endpoint_id=1, model_name=name, model=name, sampling=Sampling(), problem_set_id=1,
         problem_set_name="s", problem_set_version=1, problem_set_hash="0", protocol=Protocol(attempts=1),
-        prompts_version=1, judge_version=1, subset=None, items=None, status="completed", problems=10, ended=10,
-        tokens=tokens, cost=cost, created_at=EPOCH, finished_at=EPOCH, figures=figures, measures=None,
+        prompts_version=1, judge_version=1, subset=None, items=None, imported_from=None, unknown=(), demo=False,
+        status="completed", problems=10, ended=10, tokens=tokens, cost=cost, created_at=EPOCH,
+        finished_at=EPOCH, figures=figures, measures=None,
     )  # fmt: skip
     return Line(row, differs, (), (), "")
 
