@@ -58,6 +58,7 @@ def test_a_run_of_the_baseline_shows_its_curve(address: str, page: Page) -> None
     page.get_by_label("Problem set").select_option(label=_option(page, "starter"))
     page.get_by_label("Model", exact=True).select_option(label=_option(page, "repair-search"))
     page.get_by_label("Debug: the model is given a buggy program").check()
+    page.get_by_label("Only the first", exact=True).fill("12")
     page.get_by_label("Attempts", exact=True).fill("3")
     page.get_by_role("button", name="Start the run").click()
     expect(page.get_by_role("heading", name="repair-search on starter")).to_be_visible()
@@ -65,8 +66,8 @@ def test_a_run_of_the_baseline_shows_its_curve(address: str, page: Page) -> None
     expect(page.locator("#live")).to_contain_text("Completed", timeout=RUN_SECONDS)
     expect(page.locator("#live .scatterlayer .point").first).to_be_attached()
     expect(page.locator("#live")).to_contain_text("E0, solved at the first repair")
-    expect(page.locator("#live")).to_contain_text("of 36")
-    # As many trajectories, each a link to its attempts.
+    expect(page.locator("#live")).to_contain_text("of 12")
+    # Twelve trajectories, each a link to its attempts.
     links = page.locator("a[href*='/trajectories/']")
     links.last.click()
     expect(page.get_by_role("heading", level=1)).to_be_visible()

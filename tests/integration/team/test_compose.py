@@ -121,14 +121,15 @@ def test_the_installations_own_network_is_closed_to_models(team: Team) -> None:
 
 def test_runs_outlive_their_workers(team: Team, model_server: str) -> None:
     problem_set = team.starter()
-    problems = team.get(f"/api/problem-sets/{problem_set}")["problems"]
+    problems = 12
+    few = {"problem_set_id": problem_set, "first": problems}
     (search,) = (model["id"] for model in team.get("/api/models")["models"] if model["kind"] == "repair-search")
     slow = team.post("/api/models", {"name": "slow", "base_url": model_server, "model": "know-nothing"})["id"]
 
     team.compose("up", "--detach", "--no-build", "--no-recreate", *team.scaled(generate=2, execute=2, slot=3))
-    asked = team.post("/api/runs", {"problem_set_id": problem_set, "model_id": slow, "protocol": {"attempts": 2}})["id"]
+    asked = team.post("/api/runs", {**few, "model_id": slow, "protocol": {"attempts": 2}})["id"]
     debug = {"start": "debug", "attempts": 2}
-    repaired = team.post("/api/runs", {"problem_set_id": problem_set, "model_id": search, "protocol": debug})["id"]
+    repaired = team.post("/api/runs", {**few, "model_id": search, "protocol": debug})["id"]
     for service in ("generate", "execute"):
         team.wait_for(lambda kind=service: metrics(team)[f'halflife_workers{{kind="{kind}"}}'] == 2)
     team.wait_for(lambda: team.get(f"/api/runs/{asked}")["progress"]["seconds"] > 0)

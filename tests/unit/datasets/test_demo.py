@@ -1,6 +1,5 @@
 """The demo runs that are shipped: all are listed, with where they come from, and all can be read."""
 
-import re
 from importlib.resources import files
 
 from app.datasets import demo
@@ -28,5 +27,3 @@ def test_every_recording_is_whole_and_of_the_same_problems() -> None:
         assert (recording.broken, recording.unknown) == ((), ())
         assert len({one.problem_key for one in recording.trajectories}) == 36
         assert all(one.ending is not None for one in recording.trajectories)
-        # Nothing of the machine that recorded it.
-        assert not any(re.search("/home/|/root/|/tmp/hl", str(one)) for one in recording.trajectories)
