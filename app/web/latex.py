@@ -85,12 +85,16 @@ def board_table(view: BoardView, lines: Sequence[Line], columns: Sequence[Column
     """The rows given of a leaderboard, which are in its order; those under other conditions are marked."""
     header = ["Model", *(f"{one.label}, {one.unit}" if one.unit else one.label for one in columns)]
     rows = [
-        [line.row.model_name + (" *" if line.differs else ""), *(_cell(one, line) for one in columns)] for line in lines
+        [
+            f"{line.row.model_name}, run {line.row.run_id}{' *' if line.differs else ''}",
+            *(_cell(one, line) for one in columns),
+        ]
+        for line in lines
     ]
     first, total = view.query.rows.start, view.board.total
     shown = "" if len(lines) == total else f" Rows {first + 1:,} to {first + len(lines):,} of {total:,}."
     marked = " An asterisk marks runs under other conditions than most." if any(line.differs for line in lines) else ""
-    caption = f"{view.board.title}.{shown} 95 % intervals in brackets.{marked}"
+    caption = f"{view.board.title}.{shown} 95 % intervals in brackets.{marked}{_caveats(lines)}"
     return _file([_table(caption, "halflife-board", header, rows)])
 
 
@@ -108,7 +112,11 @@ def comparison_tables(found: Comparison) -> str:
         ]
         for row in figure_rows(found)
     ]
-    tables = [_table("Figures with 95 % intervals.", "halflife-figures", ("Figure", *found.names), rows)]
+    differs = "".join(
+        f" Run {line.row.run_id} differs: {'; '.join(line.differs)}." for line in found.lines if line.differs
+    )
+    caption = f"Figures with 95 % intervals.{differs}{_caveats(found.lines)}"
+    tables = [_table(caption, "halflife-figures", ("Figure", *found.names), rows)]
     if found.pairs:
         header = ("Run", "Against", "Difference, points", "Gained", "Lost", "Paired", "p exact", "p mid", "p Holm")
         tables.append(_table(sentence_of(found), "halflife-pairs", header, list(_pairs(found))))
@@ -133,6 +141,11 @@ def _pairs(found: Comparison) -> Iterable[list[str]]:
             f"{points(one.difference)} ({points(one.low)} to {points(one.high)})",
             f"{one.gained:,}", f"{one.lost:,}", f"{one.n:,}", *(fits.p_value(p).removeprefix("= ") for p in ps),
         ]  # fmt: skip
+
+
+def _caveats(lines: Sequence[Line]) -> str:
+    """What must stand beside the figures of these runs."""
+    return "".join(f" Run {line.row.run_id}: {'; '.join(line.cautions)}." for line in lines if line.cautions)
 
 
 def _percent(share: float | None) -> str:

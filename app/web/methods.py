@@ -49,16 +49,17 @@ class _Setting:
 
     row: BoardRow
     command: str
+    cautions: tuple[str, ...]
 
 
 def run_methods(line: Line) -> str:
     """Of one run."""
-    return _text([_Setting(line.row, line.command)], paired=False, left_out=0)
+    return _text([_Setting(line.row, line.command, line.cautions)], paired=False, left_out=0)
 
 
 def board_methods(view: BoardView, lines: Sequence[Line]) -> str:
     """Of the rows given of a leaderboard."""
-    shown = [_Setting(line.row, line.command) for line in lines]
+    shown = [_Setting(line.row, line.command, line.cautions) for line in lines]
     total = view.board.total
     opening = f"{len(lines):,} of {total:,} rows of the leaderboard {view.board.title}." if len(lines) < total else ""
     return _text(shown, paired=len(lines) > 1, left_out=0, opening=opening)
@@ -66,7 +67,7 @@ def board_methods(view: BoardView, lines: Sequence[Line]) -> str:
 
 def comparison_methods(found: Comparison) -> str:
     """Of a comparison."""
-    shown = [_Setting(line.row, line.command) for line in found.lines]
+    shown = [_Setting(line.row, line.command, line.cautions) for line in found.lines]
     return _text(shown, paired=found.unpaired is None, left_out=found.left_out, opening=_unpaired(found))
 
 
@@ -127,4 +128,6 @@ def _run(one: _Setting) -> str:
             f"alone. {wording.count(figures.weak, 'weak verdict')}, {figures.near_limit:,} near the time limit, "
             f"{figures.unsandboxed:,} without isolation."
         )
+    if one.cautions:
+        text += f" To be said with its figures: {'; '.join(one.cautions)}."
     return text + (f" Command: {one.command}" if one.command else "")

@@ -160,12 +160,14 @@ def test_tables_and_a_methods_section_of_a_comparison(three: Workshop) -> None:
     tables = three.client.get("/api/compare/latex?runs=1,2,3").text
     assert r"priced, run 1 & free, run 2 & +50.0 (+28.3 to +65.1) & 15 & 0 & 30 &" in tables
     assert tables.count(r"\begin{table}") == 2
+    assert "Run 3 differs: feedback: first failing case of all instead of first failing visible case." in tables
+    assert "Run 3: incomplete: 1 problem not finished (1 censored later)." in tables
     said = three.client.get("/api/compare/methods?runs=1,2,3").text
     for part in [
         "They differ in feedback: run 1 first failing visible case; run 2 first failing visible case; "
         "run 3 first failing case of all.",
         "Run 3: priced (asked for priced) on Hand, version 1",
-        "1 censored later",
+        "To be said with its figures: incomplete: 1 problem not finished (1 censored later).",
         "Holm's correction of mid-p over all pairs [8]. A pair holds the problems that both runs ended",
         "Up to 1 problem left out of a pair.",
         "[8] Holm, S. (1979).",

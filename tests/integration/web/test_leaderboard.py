@@ -218,9 +218,12 @@ def test_a_page_of_the_board_as_a_table_and_as_a_methods_section(board: Workshop
     rows = [line.strip() for line in table.splitlines() if line.strip().startswith(("free", "priced"))]
     # 2, 1 and 1 of 3; the second has another number of attempts.
     assert [row.split(" & ")[:2] for row in rows] == [
-        ["free", "66.7 (20.8 -- 93.9)"], ["free *", "33.3 (6.1 -- 79.2)"], ["priced", "33.3 (6.1 -- 79.2)"],
-    ]  # fmt: skip
+        ["free, run 2", "66.7 (20.8 -- 93.9)"],
+        ["free, run 3 *", "33.3 (6.1 -- 79.2)"],
+        ["priced, run 1", "33.3 (6.1 -- 79.2)"],
+    ]
     assert "An asterisk marks runs under other conditions than most." in table
+    assert "Run 2: incomplete: 1 problem not finished (1 censored later)." in table
     said = board.client.get("/api/leaderboard/methods?sort=e0").text
     assert "They differ in attempts: run 2 3; run 3 4; run 1 3." in said
     assert board.client.get("/api/leaderboard/methods?page=9").status_code == 400
