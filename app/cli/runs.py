@@ -493,7 +493,7 @@ _CAVEATS = {
     "sandbox_failures": "{} executions failed for the sandbox's sake and were tried again",
     "outdated": "judging outdated: {} verdicts are by other rules than today's; see `halflife runs rejudge`",
     "ended_early": "{} trajectories ended early: a re-judging took back the verdict they ended on",
-    "surplus": "{} attempts are surplus after a re-judging and do not count",
+    "surplus": "{} attempts are surplus, behind the end of their problem, and do not count",
     "rejudged_midway": "{} attempts got another verdict than the one that the attempts after them answered",
 }
 

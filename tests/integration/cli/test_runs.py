@@ -207,6 +207,8 @@ def test_without_waiting(home: Home) -> None:
         "judging_outdated": False,
         "status": "running",
         "dry_run": False,
+        "imported_from": None,
+        "demo": False,
         "waiting": None,
         "problems": 1,
         "ended": 0,

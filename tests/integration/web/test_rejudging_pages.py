@@ -86,7 +86,7 @@ def test_from_the_button_to_the_new_verdicts(
     for text in [
         "0 of 6",
         "1 ended early (censored: a re-judging took back the verdict it ended on)",
-        "2 surplus attempts after a re-judging: outside every figure",
+        "2 surplus attempts behind the end of their problem: outside every figure",
         # Attempt 1 of f alone: that of b is its last one that counts.
         "1 attempt re-judged midway",
         f"by judge {JUDGE_VERSION}, applied",
