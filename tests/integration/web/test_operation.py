@@ -37,9 +37,9 @@ def heartbeat(database: Database, worker: str, kind: WorkerKind, slots: int, bus
 def test_a_new_installation_tells_zeros(workshop: Workshop) -> None:
     found = told(workshop.client)
     assert set(found.values()) == {0.0}
-    # Of two kinds: steps due, their age, workers, slots, busy slots. Four statuses, seven verdicts, two directions of
-    # tokens, four kinds of failure.
-    assert len(found) == 2 * 5 + 4 + 7 + 2 + 4
+    # Of two kinds: steps due, their age, workers, slots, busy slots. Four statuses, eight verdicts (one of them for
+    # recorded failures of an unknown kind), two directions of tokens, four kinds of failure.
+    assert len(found) == 2 * 5 + 4 + 8 + 2 + 4
 
 
 def test_workers_and_slots(workshop: Workshop) -> None:

@@ -101,6 +101,7 @@ def test_from_the_button_to_the_new_verdicts(
         "ended_early": 1,
         "surplus": 2,
         "rejudged_midway": 1,
+        "recorded": 0,
     }
     assert "4 verdicts of 14 changed" in words(client.get("/runs/1/rejudgings/1").text)
     b = client.get("/api/runs/1/trajectories/2").json()
