@@ -67,9 +67,9 @@ def is_right(behaviour: Behaviour, seen: str) -> bool:
     return any(seen == right or seen.startswith(right + " ") for right in behaviour.outcomes)
 
 
-def works(sandbox: Sandbox) -> bool:
-    """Whether a right program that looks for traces of earlier ones is accepted."""
-    return outcome(sandbox, Behaviour("", "", _TRACELESS, ())) == "AC accepted"
+def afterwards(sandbox: Sandbox) -> str:
+    """What comes of a right program that looks for traces of earlier ones: `AC accepted` where there are none."""
+    return outcome(sandbox, Behaviour("", "", _TRACELESS, ()))
 
 
 _TRACELESS = """
@@ -388,7 +388,7 @@ def main() -> None:
                 began = time.monotonic()
                 seen = outcome(home, one)
                 took = time.monotonic() - began
-                right = is_right(one, seen) and works(home)
+                right = is_right(one, seen) and afterwards(home) == "AC accepted"
                 cells.append(f"{seen}, {took:.2f} s{'' if right else ' WRONG'}")
             print(f"{one.number:4}{one.what:64}" + "".join(f"{cell:36}" for cell in cells), flush=True)
 

@@ -23,6 +23,7 @@ from app.domain.programs import Program
 from app.domain.verdicts import Judgement, Verdict
 from app.judge import Judge
 from app.recordings import ldb
+from app.recordings.recording import ReadOptions
 
 DATA = Path(__file__).parents[3].parent / "shared" / "data"
 PROGRAMS = 500
@@ -151,7 +152,7 @@ def recorded_programs() -> list[tuple[Problem, Program]]:
     programs = {
         (trajectory.problem_key, attempt.program.source): (of[trajectory.problem_key], attempt.program)
         for path in sorted((DATA / "ldb").glob("*.jsonl.gz"))
-        for trajectory in ldb.read(path.read_bytes(), path.name).trajectories
+        for trajectory in ldb.read({path.name: path.read_bytes()}, ReadOptions()).trajectories
         for attempt in trajectory.attempts
     }
     step = len(programs) // PROGRAMS
