@@ -10,6 +10,8 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import Protocol
 
+from sqlalchemy import ColumnElement, select
+
 from app.adapters.queue import Queue
 from app.db.session import Database
 from app.domain.errors import LeaseLost, StorageError
@@ -42,6 +44,9 @@ def current_worker(kind: WorkerKind) -> "Worker":
 
 class Jobs(Protocol):
     """What a worker does beside its steps: each claimed from the database, leased and done once."""
+
+    any_due: ColumnElement[bool]
+    """Whether one is due at `:now`."""
 
     def perform_next(self) -> bool:
         """Do one that is due; False where none is. Raises StorageError."""
@@ -82,6 +87,8 @@ class Worker:
         self._queue = queue
         self._steps = steps
         self._jobs = jobs
+        # Asked at every step, of all jobs at once: each mostly has nothing due.
+        self._due_jobs = select(*(one.any_due for one in jobs)) if jobs else None
         self._lease_seconds = lease_seconds
         self._sweep_seconds = sweep_seconds
         self._stopping = threading.Event()
@@ -134,8 +141,15 @@ class Worker:
     def _perform_next(self, expected: bool) -> bool:
         # One of each in turn: neither a large run nor a large re-judging keeps the others waiting.
         performed = self._perform_step(expected)
-        done = [jobs.perform_next() for jobs in self._jobs]
+        done = [jobs.perform_next() for jobs in self._with_jobs_due()]
         return performed or any(done)
+
+    def _with_jobs_due(self) -> list[Jobs]:
+        if self._due_jobs is None:
+            return []
+        with self._db.query() as connection:
+            due = connection.execute(self._due_jobs, {"now": datetime.now(UTC)}).one()
+        return [jobs for jobs, is_due in zip(self._jobs, due, strict=True) if is_due]
 
     def _perform_step(self, expected: bool) -> bool:
         claims = claim_due(self._db, self.kind, 1, self._lease_seconds, expected=expected)

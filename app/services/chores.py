@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Generic, TypeVar
 
-from sqlalchemy import bindparam, func, or_, select, tuple_, update
+from sqlalchemy import ColumnElement, bindparam, func, or_, select, tuple_, update
 from sqlalchemy.orm import Session
 
 from app.db.base import UtcDateTime
@@ -52,6 +52,8 @@ class Chores(Generic[Row]):
         is_due = (table.due_at <= _NOW) & free
         # Made once: workers ask at every step of a run, and building a statement takes longer than running it.
         self._count = select(func.count()).select_from(table).where(is_due)
+        self.any_due: ColumnElement[bool] = select(table.id).where(is_due).exists()
+        """Whether one is due at `:now`, for a statement that asks it of all jobs of a worker."""
         self._next = (
             select(table).where(is_due).order_by(table.due_at, table.id).limit(1).with_for_update(skip_locked=True)
         )

@@ -14,6 +14,7 @@ from app.domain.errors import InputError, LeaseLost, NotFoundError, SandboxError
 from app.domain.programs import Program
 from app.services.judge_program import CachedJudge, Judged
 from app.services.judging_queue import (
+    ANY_JOB_DUE,
     JobClaim,
     claim_job,
     due_jobs,
@@ -82,6 +83,8 @@ class JudgingJobs:
 
     A score may take minutes, so that at most all slots but one are scoring: no step of a run waits for scores alone.
     """
+
+    any_due = ANY_JOB_DUE
 
     def __init__(self, db: Database, judge: CachedJudge, lease_seconds: float, *, slots: int = 1) -> None:
         self._db = db

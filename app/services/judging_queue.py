@@ -27,6 +27,8 @@ def _due(purpose: JobPurpose) -> ColumnElement[bool]:
 
 # Made once: building the statements anew takes longer than running them.
 _ANY_DUE = {purpose: select(select(JudgingJob.id).where(_due(purpose)).exists()) for purpose in JobPurpose}
+ANY_JOB_DUE: ColumnElement[bool] = select(JudgingJob.id).where(or_(*map(_due, JobPurpose))).exists()
+"""Whether a job is due at `:now`."""
 _NEXT = {
     purpose: select(JudgingJob)
     .where(_due(purpose))
