@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from app.db.base import UtcDateTime
 from app.db.models import Chore
 from app.db.session import Database
-from app.domain.errors import LeaseLost, StorageError
+from app.domain.errors import ConflictError, LeaseLost, NotFoundError, StorageError
 
 Row = TypeVar("Row", bound=Chore)
 
@@ -159,6 +159,20 @@ def fail_chore(db: Database, table: type[Row], claim: ChoreClaim, reason: str) -
     with db.write() as session:
         # A file can hold what no database takes as text, and a message may quote it.
         held_chore(session, table, claim).finish(reason.encode("utf-8", "replace").decode().replace("\0", "�"))
+
+
+def cancel_chore(db: Database, table: type[Row], chore_id: int) -> None:
+    """Stop an import; its worker notices at the next item, and stores nothing.
+
+    Raises NotFoundError, ConflictError where it is finished.
+    """
+    with db.write() as session:
+        row = session.scalar(select(table).where(table.id == chore_id).with_for_update())
+        if row is None:
+            raise NotFoundError(f"there is no import {chore_id}")
+        if row.finished_at is not None:
+            raise ConflictError(f"import {chore_id} is finished already")
+        row.finish("cancelled")
 
 
 def held_chore(session: Session, table: type[Row], claim: ChoreClaim) -> Row:

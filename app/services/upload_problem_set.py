@@ -13,9 +13,9 @@ from sqlalchemy.orm import Session, undefer
 from app.datasets.registry import KNOWN, TESTED_APART, read_problem_set
 from app.db.models import ProblemImport
 from app.db.session import Database
-from app.domain.errors import ConflictError, InputError, LeaseLost, NotFoundError, SandboxError
+from app.domain.errors import InputError, LeaseLost, SandboxError
 from app.domain.ports import Sandbox
-from app.services.chores import ChoreClaim, ChoreProgress, fail_chore, held_chore
+from app.services.chores import ChoreClaim, ChoreProgress, cancel_chore, fail_chore, held_chore
 from app.services.import_problem_set import ImportReport, import_problem_set, storable
 
 MAX_UPLOAD_BYTES = 64 * 1024 * 1024
@@ -70,13 +70,7 @@ def cancel_import(db: Database, import_id: int) -> None:
 
     Raises NotFoundError, ConflictError where it is finished.
     """
-    with db.write() as session:
-        row = session.scalar(select(ProblemImport).where(ProblemImport.id == import_id).with_for_update())
-        if row is None:
-            raise NotFoundError(f"there is no import {import_id}")
-        if row.finished_at is not None:
-            raise ConflictError(f"import {import_id} is finished already")
-        row.finish("cancelled")
+    cancel_chore(db, ProblemImport, import_id)
 
 
 def perform_import(

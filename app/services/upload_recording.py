@@ -12,10 +12,10 @@ from sqlalchemy.orm import Session, undefer
 
 from app.db.models import ProblemSetRow, RecordingImport
 from app.db.session import Database
-from app.domain.errors import ConflictError, InputError, LeaseLost, NotFoundError, SandboxError
+from app.domain.errors import InputError, LeaseLost, NotFoundError, SandboxError
 from app.domain.protocol.policy import MAX_ATTEMPTS
 from app.recordings.registry import opened, recording_format
-from app.services.chores import ChoreClaim, ChoreProgress, fail_chore, held_chore
+from app.services.chores import ChoreClaim, ChoreProgress, cancel_chore, fail_chore, held_chore
 from app.services.import_recording import (
     RecordingReport,
     RecordingRequest,
@@ -61,13 +61,7 @@ def cancel_recording(db: Database, import_id: int) -> None:
 
     Raises NotFoundError, ConflictError where it is finished.
     """
-    with db.write() as session:
-        row = session.scalar(select(RecordingImport).where(RecordingImport.id == import_id).with_for_update())
-        if row is None:
-            raise NotFoundError(f"there is no import {import_id}")
-        if row.finished_at is not None:
-            raise ConflictError(f"import {import_id} is finished already")
-        row.finish("cancelled")
+    cancel_chore(db, RecordingImport, import_id)
 
 
 def perform_recording(
