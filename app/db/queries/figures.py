@@ -8,10 +8,9 @@ from sqlalchemy.orm import Session
 from app.db.models import Attempt, Rejudging, RejudgingStatus, Run, RunMetrics, Trajectory
 from app.db.queries.decay_counts import decay_counts
 from app.db.queries.precision import last_repairs
-from app.db.queries.run import run_evidence, times
+from app.db.queries.run import run_evidence
 from app.domain.metrics.figures import METRICS_VERSION, RunFigures
 from app.domain.metrics.intervals import wilson
-from app.domain.verdicts import Verdict
 
 REJUDGED_LAST: ColumnElement[int | None] = (
     select(func.max(Rejudging.id))
@@ -55,7 +54,7 @@ def computed_figures(session: Session, run_id: int, judge_version: int) -> RunFi
     """
     counts = decay_counts(session, run_id)
     evidence = run_evidence(session, run_id, judge_version)
-    made_by, attempts, repeats = _tallies(session, run_id)
+    made_by = _made_by(session, run_id)
     repairs, unscored = last_repairs(session, run_id)
     return RunFigures(
         decay=counts.decay(),
@@ -77,7 +76,7 @@ def computed_figures(session: Session, run_id: int, judge_version: int) -> RunFi
         recorded=evidence.recorded,
         tokens_unknown=evidence.tokens_unknown,
         possibly_billed=evidence.possibly_billed,
-        repeats=wilson(repeats, attempts),
+        repeats=wilson(evidence.repeats, evidence.debugging),
         judge_versions=made_by[0],
         sandboxes=made_by[1],
         memory_tiers=made_by[2],
@@ -86,26 +85,22 @@ def computed_figures(session: Session, run_id: int, judge_version: int) -> RunFi
     )
 
 
-def _tallies(session: Session, run_id: int) -> tuple[list[dict[str, int]], int, int]:
-    """Verdicts that count, by judge, sandbox and memory tier; then debugging attempts, and those that repeat a program.
+def _made_by(session: Session, run_id: int) -> list[dict[str, int]]:
+    """Verdicts that count, by judge, sandbox and memory tier.
 
     A reply without a program was not executed and has none of the three.
     """
     kinds = (Attempt.judge_version, Attempt.sandbox, Attempt.memory_tier)
-    counted = Attempt.attempt_index < Trajectory.attempts_judged
-    # Of a recording without programs, nobody knows which are repeated.
-    seen = Attempt.syntax_hash.is_not(None) | Attempt.verdict.is_(None) | (Attempt.verdict == Verdict.NO_CODE)
-    debugging = (counted | Attempt.verdict.is_(None)) & (Attempt.attempt_index > 0) & seen
     rows = session.execute(
-        select(*kinds, times(counted), times(debugging), times(debugging & Attempt.repeats_attempt.is_not(None)))
+        select(*kinds, func.count())
         .select_from(Attempt)
         .join(Trajectory, Trajectory.id == Attempt.trajectory_id)
-        .where(Trajectory.run_id == run_id)
+        .where(Trajectory.run_id == run_id, Attempt.attempt_index < Trajectory.attempts_judged)
         .group_by(*kinds)
     ).all()
     made_by = [Counter[str]() for _ in kinds]
     for row in rows:
         for tally, value in zip(made_by, row[:3], strict=True):
-            if value is not None and row[3]:
+            if value is not None:
                 tally[str(value)] += row[3]
-    return [dict(tally) for tally in made_by], sum(row[4] for row in rows), sum(row[5] for row in rows)
+    return [dict(tally) for tally in made_by]

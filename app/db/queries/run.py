@@ -72,7 +72,10 @@ class Evidence:
     """Executions that failed for the sandbox's sake and were tried again."""
     recorded: int
     """Verdicts as a recording has them, which no judge of ours gave."""
+    debugging: int
+    """Debugging attempts (t ≥ 1) whose program is known, if there is one."""
     repeats: int
+    """Those of them whose program equals an earlier one of their trajectory."""
     tokens_unknown: int
     cost_unknown: int
     possibly_billed: int
@@ -143,6 +146,9 @@ def run_head(session: Session, run_id: int) -> RunHead:
 
 _COUNTED = or_(Attempt.attempt_index < Trajectory.attempts_judged, Attempt.verdict.is_(None))
 """Not surplus: before the end of its trajectory, or waiting for its verdict."""
+_SEEN = or_(Attempt.syntax_hash.is_not(None), Attempt.verdict.is_(None), Attempt.verdict == Verdict.NO_CODE)
+"""Not of a recording without programs, of which nobody knows which are repeated."""
+_DEBUGGING = _COUNTED & (Attempt.attempt_index > 0) & _SEEN
 
 
 def run_evidence(session: Session, run_id: int, judge_version: int) -> Evidence:
@@ -158,7 +164,8 @@ def run_evidence(session: Session, run_id: int, judge_version: int) -> Evidence:
             times(_COUNTED & (Attempt.sandbox == "none")),
             times(_COUNTED & (Attempt.judge_version != judge_version)),
             times(~_COUNTED),
-            times(Attempt.repeats_attempt.is_not(None)),
+            times(_DEBUGGING),
+            times(_DEBUGGING & Attempt.repeats_attempt.is_not(None)),
             times(Attempt.prompt_tokens.is_(None) | Attempt.completion_tokens.is_(None)),
             times(Attempt.cost.is_(None)),
             times(_COUNTED & Attempt.judge_version.is_(None) & (Attempt.verdict != Verdict.NO_CODE)),
@@ -189,7 +196,10 @@ def run_evidence(session: Session, run_id: int, judge_version: int) -> Evidence:
             times(Trajectory.outcome == TrajectoryOutcome.INFRASTRUCTURE),
         ).where(Trajectory.run_id == run_id)
     ).one()
-    attempts, weak, near_limit, unsandboxed, outdated, surplus, repeats, tokens_unknown, cost_unknown, recorded = counts
+    (
+        attempts, weak, near_limit, unsandboxed, outdated, surplus, debugging, repeats, tokens_unknown, cost_unknown,
+        recorded,
+    ) = counts  # fmt: skip
     return Evidence(
         attempts=attempts,
         weak=weak,
@@ -200,6 +210,7 @@ def run_evidence(session: Session, run_id: int, judge_version: int) -> Evidence:
         rejudged_midway=rejudged_midway or 0,
         sandbox_failures=sandbox_failures,
         recorded=recorded,
+        debugging=debugging,
         repeats=repeats,
         tokens_unknown=tokens_unknown,
         cost_unknown=cost_unknown,

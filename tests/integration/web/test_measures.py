@@ -4,10 +4,13 @@ import pytest
 
 from app.db.models import Attempt, Trajectory
 from app.db.queries.decay_counts import decay_counts
+from app.db.queries.figures import computed_figures
 from app.db.queries.outcomes import run_outcomes
+from app.db.queries.run import run_evidence
 from app.db.session import Database
 from app.domain.errors import NotFoundError
 from app.domain.protocol.policy import Protocol
+from app.judge.judge import JUDGE_VERSION
 from app.web.measures import left_out, measures_document, measures_text
 from tests.fixtures.example_data import store_model, store_problem_set, store_run
 from tests.integration.web.conftest import Site
@@ -39,9 +42,12 @@ def test_outcomes_of_a_run_made_by_hand(database: Database) -> None:
         second.attempts_judged = 1
         run_id, spent = run.id, run.tokens_spent
         surplus = session.query(Attempt).filter_by(trajectory_id=second.id, attempt_index=1).one()
+        surplus.repeats_attempt = 0
         spent -= (surplus.prompt_tokens or 0) + (surplus.completion_tokens or 0)
     with database.read() as session:
         found, counts = run_outcomes(session, run_id), decay_counts(session, run_id)
+        stored = computed_figures(session, run_id, JUDGE_VERSION).repeats
+        evidence = run_evidence(session, run_id, JUDGE_VERSION)
     # In the order of problems; the two without a verdict are not there.
     assert found.solved_at.tolist() == [0, 1, 2, -1, -1, -1, -1, -1]
     assert found.judged.tolist() == [1, 2, 3, 3, 3, 1, 1, 1]
@@ -64,8 +70,9 @@ def test_outcomes_of_a_run_made_by_hand(database: Database) -> None:
     assert values["isr"]["3"]["estimate"] == pytest.approx(0.475)
     last = document["solved_within"][2]
     assert (last["all_failed"], last["all_excluded"], last["censored"]) == (3 / 8, 3 / 6, 2)
-    # Seven debugging attempts; one repeats.
+    # Seven debugging attempts; one repeats. On boards and on the run's page as well.
     assert values["repeats"][""]["estimate"] == pytest.approx(1 / 7)
+    assert (stored.successes, stored.n) == (evidence.repeats, evidence.debugging) == (1, 7)
     assert document["left_out"]["excluded"] == 1
     assert document["left_out"]["visible_only"] == 1
     text = measures_text(document)

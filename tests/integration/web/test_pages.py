@@ -141,6 +141,11 @@ def test_a_run_without_verdicts_says_what_to_expect(site: Site) -> None:
     assert "data-chart" not in site.client.get(f"/runs/{site.example.waiting}").text
 
 
+def test_repeated_programs_are_a_share_of_debugging_attempts(site: Site) -> None:
+    # Of three attempts the first cannot repeat any; the last has the program of the first.
+    assert "Repeated programs: 50.0 % of debugging attempts, 1 of 2" in page_text(site, "/runs/{hostile}")
+
+
 def test_hostile_text_stays_text(site: Site) -> None:
     answer = site.client.get(f"/runs/{site.example.hostile}/trajectories/{site.example.hostile_trajectory}")
     assert answer.status_code == 200
