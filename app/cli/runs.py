@@ -480,7 +480,7 @@ def _document(summary: RunSummary, repairs: dict[str, Any] | None) -> dict[str, 
         "tokens": summary.tokens,
         "tokens_unknown": summary.evidence.tokens_unknown,
         "cost": summary.cost,
-        "created_at": summary.created_at.isoformat(),
+        "created_at": None if summary.created_at is None else summary.created_at.isoformat(),
         "finished_at": None if summary.finished_at is None else summary.finished_at.isoformat(),
     }
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from enum import StrEnum
 from typing import Any, TypeVar
 from urllib.parse import urlencode
@@ -666,6 +667,10 @@ def _column_fields(column: Column) -> dict[str, Callable[[Line], Any]]:
     return found
 
 
+def _time(value: datetime | None) -> str | None:
+    return None if value is None else value.isoformat()
+
+
 LINE_FIELDS: dict[str, Callable[[Line], Any]] = {
     "run": lambda line: line.row.run_id,
     "model": lambda line: line.row.model_name,
@@ -691,8 +696,8 @@ LINE_FIELDS: dict[str, Callable[[Line], Any]] = {
     "cautions": lambda line: list(line.cautions),
     "conditions": lambda line: dict(line.conditions),
     "seed": lambda line: line.row.protocol.seed,
-    "created_at": lambda line: line.row.created_at.isoformat(),
-    "finished_at": lambda line: None if line.row.finished_at is None else line.row.finished_at.isoformat(),
+    "created_at": lambda line: _time(line.row.created_at),
+    "finished_at": lambda line: _time(None if line.row.created_at is None else line.row.finished_at),
     "command": lambda line: line.command,
 }
 """A line as the API and exports give it, by name: shares are fractions, None is undefined or unknown."""

@@ -114,11 +114,13 @@ def _listed(pairs: Iterable[tuple[str, str]]) -> str:
 
 def _run(one: _Setting) -> str:
     row, figures = one.row, one.row.figures
-    ended = f"ended {row.finished_at:%Y-%m-%d}" if row.finished_at is not None else "not ended: provisional"
+    when = "imported from a recording that does not say when it was made"
+    if row.created_at is not None:
+        ended = f"ended {row.finished_at:%Y-%m-%d}" if row.finished_at is not None else "not ended: provisional"
+        when = f"started {row.created_at:%Y-%m-%d}, {ended}"
     text = (
         f"Run {row.run_id}: {row.model_name} (asked for {row.model}) on {row.problem_set_name}, version "
-        f"{row.problem_set_version} (content {row.problem_set_hash}), seed {row.protocol.seed}, started "
-        f"{row.created_at:%Y-%m-%d}, {ended}."
+        f"{row.problem_set_version} (content {row.problem_set_hash}), seed {row.protocol.seed}, {when}."
     )
     if figures is not None:
         text += (

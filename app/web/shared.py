@@ -16,6 +16,7 @@ from starlette.datastructures import QueryParams
 from app.db.queries.exports import WholeTrajectory, whole_trajectories, whole_trajectory
 from app.db.queries.figures import computed_figures
 from app.db.queries.labels import trajectory_label
+from app.db.queries.recordings import made_at
 from app.db.queries.run import run_head
 from app.db.session import Database
 from app.domain.comparability import Conditions
@@ -87,7 +88,8 @@ class SharedRun:
     ended: int
     tokens: int | None
     cost: float | None
-    created_at: datetime
+    created_at: datetime | None
+    """Like `finished_at` of an ended run None where its recording tells no time."""
     finished_at: datetime | None
     figures: RunFigures
     command: str | None
@@ -124,6 +126,7 @@ def shared_run(db: Database, scope: Scope, now: datetime, positions: range | Non
     run_id = _run_of(scope)
     with db.read() as session:
         head = run_head(session, run_id)
+        created_at, finished_at = made_at(session, head.run)
         figures = computed_figures(session, run_id, JUDGE_VERSION)
         shown = scope.shown if positions is None else ()
         trajectories = tuple(
@@ -160,8 +163,8 @@ def shared_run(db: Database, scope: Scope, now: datetime, positions: range | Non
         ended=run.trajectories_ended,
         tokens=None if run.tokens_spent is None else run.tokens_spent + run.tokens_shared,
         cost=None if run.cost_spent is None or run.cost_shared is None else run.cost_spent + run.cost_shared,
-        created_at=run.created_at,
-        finished_at=run.finished_at,
+        created_at=created_at,
+        finished_at=finished_at,
         figures=figures,
         command=create_command(head) if told else None,
         shown=scope.shown,

@@ -22,6 +22,7 @@ class Recording(Base):
     sha256: Mapped[str]
     """Of the file as it was given, or of a folder's files."""
     imported_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    """The run's `created_at` too, where the recording does not say when it was made."""
     re_executed: Mapped[bool]
     """Whether every recorded program was judged here, when it was imported."""
     skipped: Mapped[list[dict[str, str]]] = mapped_column(Json, deferred=True)

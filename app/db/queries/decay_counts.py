@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 
 from app.db.models import ModelEndpoint, ProblemSetRow, Run, Trajectory, TrajectoryOutcome
 from app.db.queries.progress import Progress, Wait, progress, run_waits
+from app.db.queries.recordings import made_at
 from app.db.queries.run import Evidence, run_evidence
 from app.domain.errors import NotFoundError
 from app.domain.metrics.decay import Decay, decay
@@ -102,7 +103,8 @@ class RunSummary:
     decay: Decay
     tokens: int | None
     cost: float | None
-    created_at: datetime
+    created_at: datetime | None
+    """Like `finished_at` of an ended run None where its recording tells no time."""
     finished_at: datetime | None
 
     def caveats(self) -> dict[str, int]:
@@ -192,6 +194,7 @@ def run_summary(session: Session, run_id: int, judge_version: int) -> RunSummary
         .where(Run.id == run_id)
     ).one()
     now = datetime.now(UTC)
+    created_at, finished_at = made_at(session, run)
     return RunSummary(
         id=run.id,
         status=run.status,
@@ -212,6 +215,6 @@ def run_summary(session: Session, run_id: int, judge_version: int) -> RunSummary
         decay=counts.decay(),
         tokens=run.tokens_spent,
         cost=run.cost_spent,
-        created_at=run.created_at,
-        finished_at=run.finished_at,
+        created_at=created_at,
+        finished_at=finished_at,
     )

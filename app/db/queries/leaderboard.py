@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, and_, func, select, true
 from sqlalchemy.orm import Session
 
-from app.db.models import ModelEndpoint, ProblemSetRow, Run, RunMetrics
+from app.db.models import ModelEndpoint, ProblemSetRow, Recording, Run, RunMetrics
 from app.db.queries.figures import ENDED, STORED, computed_figures
 from app.db.queries.run import RunHead
 from app.db.queries.runs import Choice, model_choices
@@ -102,7 +102,8 @@ class BoardRow:
     ended: int
     tokens: int | None
     cost: float | None
-    created_at: datetime
+    created_at: datetime | None
+    """None where its recording tells no time; `finished_at` is that of the import then."""
     finished_at: datetime | None
     figures: RunFigures | None
     measures: Measures | None
@@ -281,6 +282,7 @@ def board_rows(session: Session, run_ids: Sequence[int]) -> dict[int, BoardRow]:
             _OF_RUN["cost"].label("cost"),
             Run.created_at,
             Run.finished_at,
+            Recording.imported_at,
             Run.endpoint_id,
             ModelEndpoint.name,
             ModelEndpoint.model,
@@ -296,6 +298,7 @@ def board_rows(session: Session, run_ids: Sequence[int]) -> dict[int, BoardRow]:
         .join(ModelEndpoint, ModelEndpoint.id == Run.endpoint_id)
         .join(ProblemSetRow, ProblemSetRow.id == Run.problem_set_id)
         .outerjoin(RunMetrics, STORED)
+        .outerjoin(Recording, Recording.run_id == Run.id)
         .where(Run.id.in_(run_ids))
     )
     return {
@@ -322,7 +325,7 @@ def board_rows(session: Session, run_ids: Sequence[int]) -> dict[int, BoardRow]:
             ended=row.trajectories_ended,
             tokens=row.tokens,
             cost=row.cost,
-            created_at=row.created_at,
+            created_at=None if row.imported_at == row.created_at else row.created_at,
             finished_at=row.finished_at,
             figures=row.figures,
             measures=row.measures,

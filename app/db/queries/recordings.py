@@ -1,6 +1,7 @@
 """Imported runs: where they come from, and where our judge says otherwise than the recording."""
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from sqlalchemy import and_, select
 from sqlalchemy.orm import Session, undefer
@@ -76,6 +77,17 @@ def imported_run(session: Session, run_id: int) -> ImportedRun | None:
     if row is None:
         return None
     return ImportedRun(row[0], tuple(row[1] or ()), disagreements(session, run_id))
+
+
+def made_at(session: Session, run: Run) -> tuple[datetime | None, datetime | None]:
+    """When a run began and when it ended.
+
+    Both None where its recording tells no time: the run has that of its import instead.
+    """
+    recorded = select(Recording.imported_at).where(Recording.run_id == run.id)
+    if run.imported_from is not None and session.scalar(recorded) == run.created_at:
+        return None, None
+    return run.created_at, run.finished_at
 
 
 def recording_import(session: Session, import_id: int) -> RecordingImport:

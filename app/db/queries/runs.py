@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, Float, Select, and_, cast, func, or_, sele
 from sqlalchemy.orm import Session
 
 from app.db.base import LARGEST_ID
-from app.db.models import EndpointKind, ModelEndpoint, ProblemRow, ProblemSetRow, Run
+from app.db.models import EndpointKind, ModelEndpoint, ProblemRow, ProblemSetRow, Recording, Run
 from app.db.queries.problem_sets import from_easy_to_hard
 from app.db.queries.progress import Progress, Wait, progress, run_waits
 from app.domain.errors import InputError
@@ -64,7 +64,10 @@ class RunOrder:
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """One line of the list. `tokens` and `cost` None are unknown."""
+    """One line of the list. `tokens` and `cost` None are unknown.
+
+    `created_at` None: its recording tells no time. `imported_at` None: it was made here.
+    """
 
     id: int
     model_name: str
@@ -85,8 +88,9 @@ class RunRow:
     wait: Wait | None
     tokens: int | None
     cost: float | None
-    created_at: datetime
+    created_at: datetime | None
     finished_at: datetime | None
+    imported_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +120,16 @@ def list_runs(
     order = order or RunOrder()
     key, kind = _SORTED_BY[order.key]
     everything = _narrowed(
-        select(Run, ModelEndpoint.name, ProblemSetRow.name, ProblemSetRow.version, key.label("sorted_by")), narrowed
-    )
+        select(
+            Run,
+            ModelEndpoint.name,
+            ProblemSetRow.name,
+            ProblemSetRow.version,
+            Recording.imported_at,
+            key.label("sorted_by"),
+        ),
+        narrowed,
+    ).outerjoin(Recording, Recording.run_id == Run.id)
     ends = (key.desc(), Run.id.desc()) if order.falling else (key.asc(), Run.id.asc())
     query = everything.order_by(*ends).limit(PAGE + 1)
     if after is not None:
@@ -147,10 +159,11 @@ def list_runs(
             wait=waits.get(run.id),
             tokens=run.tokens_spent,
             cost=run.cost_spent,
-            created_at=run.created_at,
-            finished_at=run.finished_at,
+            created_at=None if imported_at == run.created_at else run.created_at,
+            finished_at=None if imported_at == run.created_at else run.finished_at,
+            imported_at=imported_at,
         )
-        for run, model_name, set_name, set_version, _ in shown
+        for run, model_name, set_name, set_version, imported_at, _ in shown
     )
     total = session.scalar(_narrowed(select(func.count()).select_from(Run), narrowed))
     more = len(found) > PAGE

@@ -227,7 +227,8 @@ class RunLineOut(BaseModel):
     """A run in a list. `tokens` and `cost` null are unknown.
 
     `judging_outdated`: its verdicts are by other rules than today's. `imported_from` is the format of the recording
-    that it was imported from, null for a run made here; `demo`: it is shipped to show what it shows.
+    that it was imported from, null for a run made here; `demo`: it is shipped to show what it shows. `created_at` and
+    `finished_at` are null where its recording tells no time.
     """
 
     id: int
@@ -248,7 +249,7 @@ class RunLineOut(BaseModel):
     solved: int
     tokens: int | None
     cost: float | None
-    created_at: datetime
+    created_at: datetime | None
     finished_at: datetime | None
 
 
@@ -332,7 +333,8 @@ class RunOut(BaseModel):
 
     `caveats` counts what limits trust in the figures: weak, near-limit and unsandboxed verdicts, executions that failed
     for the sandbox's sake, outdated verdicts, and what a re-judging left: trajectories that ended early, surplus
-    attempts, and attempts re-judged midway.
+    attempts, and attempts re-judged midway. `created_at` and `finished_at` of an ended run are null where its recording
+    tells no time.
     """
 
     id: int
@@ -367,7 +369,7 @@ class RunOut(BaseModel):
     tokens: int | None
     tokens_unknown: int
     cost: float | None
-    created_at: datetime
+    created_at: datetime | None
     finished_at: datetime | None
 
     @classmethod
