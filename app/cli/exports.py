@@ -17,7 +17,7 @@ def export(
     format_: Annotated[ExportFormat, typer.Option("--format", help="What to write.")] = ExportFormat.CSV,
     output: Annotated[Path | None, typer.Option(help="A file to write; standard output when left out.")] = None,
 ) -> None:
-    """Write a run as a file: every attempt as CSV, JSON or a recording (JSONL), its chart as SVG or PNG, or BibTeX."""
+    """Write a run as a file: every attempt as CSV, JSON, Parquet or a recording (JSONL), its chart, or BibTeX."""
     chosen = EXPORTS[format_]
     with installation() as opened:
         parts = chosen.parts(opened.db, run_id)

@@ -1,5 +1,6 @@
 """A trajectory, a trial and a re-judging as JSON: what the API answers and what `--json` prints."""
 
+from datetime import datetime
 from typing import Any
 
 from app.db.models import Attempt
@@ -30,6 +31,13 @@ _MEASURED = (
     "sandbox",
     "judge_version",
 )
+
+
+def plain(value: Any) -> str:
+    """A time as JSON, for the encoder's `default`. Raises TypeError for anything else."""
+    if isinstance(value, datetime):
+        return value.isoformat()
+    raise TypeError(f"{type(value).__name__} is no JSON value")
 
 
 def discloses(failure: dict[str, Any], disclosure: Disclosure) -> bool:

@@ -1,48 +1,34 @@
-"""A run as files: every attempt as CSV, JSON and JSON Lines, its chart as SVG and PNG, and BibTeX."""
+"""A run as files: every attempt as CSV, JSON, JSON Lines and Parquet, its chart as SVG and PNG, and BibTeX."""
 
+import importlib.util
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass
-from datetime import datetime
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from app.db.base import Base
-from app.db.models import Attempt, Run, Transcript
-from app.db.queries.comparison import whole_rows
 from app.db.queries.exports import WholeAttempt, WholeTrajectory, whole_trajectories
 from app.db.queries.figures import computed_figures
 from app.db.queries.labels import trajectory_label
+from app.db.queries.recordings import made_at
 from app.db.queries.run import RunHead, run_head
 from app.db.session import Database
+from app.domain.errors import InputError
 from app.domain.metrics.figures import METRICS_VERSION, RunFigures
 from app.domain.protocol.policy import Protocol
 from app.judge.judge import JUDGE_VERSION
 from app.web import wording
-from app.web.board import Line, line_of
+from app.web.board import Line
 from app.web.commands import create_command
-from app.web.documents import discloses
+from app.web.documents import plain
 from app.web.drawing import PNG_SCALE, decay_svg, png
-from app.web.fits import Fits, band_at, chance_at, fits_document, fits_of_run
+from app.web.fits import Fits, band_at, chance_at, fits_of_run
 from app.web.latex import run_table, tex
 from app.web.methods import run_methods
 from app.web.recording_export import recording_lines
 from app.web.tables import csv_lines
-
-_MEASURED = [
-    column.name for column in Attempt.__table__.columns if column.name not in ("id", "trajectory_id", "attempt_index")
-]
-"""Every other column of an attempt, whatever a later version adds."""
-_TEXTS = [column.name for column in Transcript.__table__.columns if column.name != "attempt_id"]
-
-_OF_RUN = ("run", "model", "problem_set", "problem_set_version", "problem_set_hash")
-_OF_TRAJECTORY = (
-    "trajectory", "position", "sample", "problem", "buggy_program", "outcome", "outcome_reason", "solved_at",
-    "attempts_judged", "sandbox_failures",
-)  # fmt: skip
-_OF_ATTEMPT = ("attempt", "attempt_id", "counts", "superseded_verdicts", *_MEASURED)
-CSV_HEADER = (*_OF_RUN, *_OF_TRAJECTORY, *_OF_ATTEMPT)
+from app.web.whole_run import COLUMNS, MEASURED, attempt_rows, run_document, run_line, texts_of
 
 
 class ExportFormat(StrEnum):
@@ -51,6 +37,7 @@ class ExportFormat(StrEnum):
     CSV = "csv"
     JSON = "json"
     JSONL = "jsonl"
+    PARQUET = "parquet"
     SVG = "svg"
     PNG = "png"
     BIBTEX = "bibtex"
@@ -73,27 +60,10 @@ def _csv(db: Database, run_id: int) -> Iterable[bytes]:
     def parts() -> Iterator[bytes]:
         with db.read() as session:
             trajectories = whole_trajectories(session, run_id, texts=False)
-            for text in csv_lines(CSV_HEADER, (row for one in trajectories for row in _csv_rows(head, one))):
+            for text in csv_lines(tuple(COLUMNS), (row for one in trajectories for row in attempt_rows(head, one))):
                 yield text.encode()
 
     return parts()
-
-
-def _csv_rows(head: RunHead, one: WholeTrajectory) -> Iterator[list[Any]]:
-    """A row an attempt; a trajectory without any has one all the same, so that no problem is missing."""
-    trajectory, problem_set = one.trajectory, head.problem_set
-    shared: list[Any] = [
-        head.run.id, head.endpoint.name, problem_set.name, problem_set.version, problem_set.content_hash,
-        trajectory.id, trajectory.position, trajectory.sample, one.problem_key, one.buggy_key, trajectory.outcome,
-        trajectory.outcome_reason, trajectory.solved_at, trajectory.attempts_judged, trajectory.sandbox_failures,
-    ]  # fmt: skip
-    for whole in one.attempts:
-        attempt = whole.attempt
-        superseded = [old.verdict for old in whole.superseded] or None
-        measured = [getattr(attempt, name) for name in _MEASURED]
-        yield [*shared, attempt.attempt_index, attempt.id, one.counts(attempt), superseded, *measured]
-    if not one.attempts:
-        yield shared + [None] * len(_OF_ATTEMPT)
 
 
 def _json(db: Database, run_id: int) -> Iterable[bytes]:
@@ -101,51 +71,14 @@ def _json(db: Database, run_id: int) -> Iterable[bytes]:
 
     def parts() -> Iterator[bytes]:
         with db.read() as session:
-            figures = computed_figures(session, run_id, JUDGE_VERSION)
-            careful = fits_document(fits_of_run(figures))
-            opening = json.dumps(_run_document(head, asdict(figures), careful), default=_plain, indent=1)
+            opening = json.dumps(run_document(session, head), default=plain, indent=1)
             yield (opening.removesuffix("\n}") + ',\n "trajectories": [').encode()
             for number, one in enumerate(whole_trajectories(session, run_id, texts=True)):
-                text = json.dumps(_trajectory_document(head, one), default=_plain)
+                text = json.dumps(_trajectory_document(head, one), default=plain)
                 yield ((",\n  " if number else "\n  ") + text).encode()
         yield b"\n ]\n}\n"
 
     return parts()
-
-
-def _run_document(head: RunHead, figures: dict[str, Any], fits: dict[str, Any]) -> dict[str, Any]:
-    run, problem_set, endpoint = head.run, head.problem_set, head.endpoint
-    return {
-        "halflife_export": 1,
-        "run": {**_columns(run), "protocol": asdict(run.protocol)},
-        "model": {
-            "name": endpoint.name,
-            "kind": endpoint.kind,
-            "base_url": endpoint.base_url,
-            "model": endpoint.model,
-            "sampling": asdict(endpoint.sampling),
-            "price_input": endpoint.price_input,
-            "price_output": endpoint.price_output,
-        },
-        "problem_set": {
-            "name": problem_set.name,
-            "version": problem_set.version,
-            "content_hash": problem_set.content_hash,
-            "format": problem_set.format,
-            "licence": problem_set.licence,
-            "source": problem_set.source,
-            "problem_count": problem_set.problem_count,
-        },
-        "versions": {
-            "metrics": METRICS_VERSION,
-            "prompts": run.prompts_version,
-            "judge_of_run": run.judge_version,
-            "judge_today": JUDGE_VERSION,
-        },
-        "figures": figures,
-        "fits": fits,
-        "command": create_command(head),
-    }
 
 
 def _trajectory_document(head: RunHead, one: WholeTrajectory) -> dict[str, Any]:
@@ -167,23 +100,35 @@ def _trajectory_document(head: RunHead, one: WholeTrajectory) -> dict[str, Any]:
 
 
 def _attempt_document(head: RunHead, one: WholeTrajectory, whole: WholeAttempt) -> dict[str, Any]:
-    attempt, transcript = whole.attempt, whole.transcript
-    document: dict[str, Any] = {
+    attempt = whole.attempt
+    return {
         "attempt": attempt.attempt_index,
         "attempt_id": attempt.id,
         "counts": one.counts(attempt),
-        **{name: getattr(attempt, name) for name in _MEASURED},
+        **{name: getattr(attempt, name) for name in MEASURED},
         "superseded": [
             {"verdict": old.verdict, "judge_version": old.judge_version, "judged_at": old.judged_at}
             for old in whole.superseded
         ],
+        **texts_of(head, whole),
     }
-    if transcript is not None:
-        document |= {name: getattr(transcript, name) for name in _TEXTS}
-        failure = transcript.first_failure
-        if failure is not None and not discloses(failure, head.run.protocol.disclosure):
-            document["first_failure"] = {"index": failure["index"], "visible": False, "disclosed": False}
-    return document
+
+
+def _parquet(db: Database, run_id: int) -> Iterable[bytes]:
+    missing = parquet_missing()
+    if missing is not None:
+        raise InputError(missing)
+    # Takes long to load and much memory, and is there only where somebody wanted it.
+    from app.web.parquet import parquet_parts
+
+    return parquet_parts(db, run_id)
+
+
+def parquet_missing() -> str | None:
+    """How to get what writes Parquet, in words; None where it is there."""
+    if importlib.util.find_spec("pyarrow") is not None:
+        return None
+    return "Parquet is written by pyarrow, which is not installed; to add it: .venv/bin/pip install 'halflife[parquet]'"
 
 
 def _svg(db: Database, run_id: int) -> Iterable[bytes]:
@@ -246,9 +191,12 @@ def points(found: Fits) -> Iterator[list[Any]]:
 
 
 def _bibtex(db: Database, run_id: int) -> Iterable[bytes]:
-    head = _head(db, run_id)
+    with db.read() as session:
+        head = run_head(session, run_id)
+        created_at, finished_at = made_at(session, head.run)
     run, problem_set = head.run, head.problem_set
-    ended = run.finished_at or run.created_at
+    ended = finished_at or created_at
+    date = "" if ended is None else f"  year = {{{ended:%Y}}},\n  month = {{{ended:%m}}},\n"
     title = f"{head.endpoint.name} on {problem_set.name}, version {problem_set.version}: a run of Halflife"
     note = (
         f"Run {run.id}, problem set {problem_set.content_hash[:16]}, judge {wording.version(run.judge_version)},"
@@ -256,8 +204,8 @@ def _bibtex(db: Database, run_id: int) -> Iterable[bytes]:
         f" Repeat it by: {create_command(head)}"
     )
     return [
-        f"@misc{{halflife-run-{run.id},\n  title = {{{tex(title)}}},\n  year = {{{ended:%Y}}},\n"
-        f"  month = {{{ended:%m}}},\n  note = {{{tex(note)}}}\n}}\n\n{_PAPERS}".encode()
+        f"@misc{{halflife-run-{run.id},\n  title = {{{tex(title)}}},\n{date}"
+        f"  note = {{{tex(note)}}}\n}}\n\n{_PAPERS}".encode()
     ]
 
 
@@ -274,7 +222,7 @@ def _methods(db: Database, run_id: int) -> Iterable[bytes]:
 def _line(db: Database, run_id: int) -> tuple[RunHead, Line]:
     with db.read() as session:
         head = run_head(session, run_id)
-        return head, line_of(whole_rows(session, [run_id], JUDGE_VERSION)[run_id], head, None)
+        return head, run_line(session, head)
 
 
 _PAPERS = """@article{adnan2025debugging,
@@ -302,6 +250,7 @@ EXPORTS = {
     ExportFormat.CSV: Export("csv", "text/csv; charset=utf-8", _csv),
     ExportFormat.JSON: Export("json", "application/json", _json),
     ExportFormat.JSONL: Export("jsonl", "application/jsonl", recording_lines),
+    ExportFormat.PARQUET: Export("parquet", "application/vnd.apache.parquet", _parquet),
     ExportFormat.SVG: Export("svg", "image/svg+xml", _svg),
     ExportFormat.PNG: Export("png", "image/png", _png),
     ExportFormat.BIBTEX: Export("bib", "application/x-bibtex; charset=utf-8", _bibtex),
@@ -313,16 +262,6 @@ EXPORTS = {
 def _head(db: Database, run_id: int) -> RunHead:
     with db.read() as session:
         return run_head(session, run_id)
-
-
-def _columns(row: Base) -> dict[str, Any]:
-    return {column.name: getattr(row, column.name) for column in Run.__table__.columns if column.name != "protocol"}
-
-
-def _plain(value: Any) -> str:
-    if isinstance(value, datetime):
-        return value.isoformat()
-    raise TypeError(f"{type(value).__name__} is no JSON value")
 
 
 def _percent(share: float | None) -> str:

@@ -8,12 +8,12 @@ from typing import Any
 
 from app.db.models import Attempt, Run, Transcript
 from app.db.queries.exports import WholeAttempt, WholeTrajectory, whole_trajectories
-from app.db.queries.recordings import imported_run
+from app.db.queries.recordings import imported_run, made_at
 from app.db.queries.run import RunHead, run_head
 from app.db.session import Database
 from app.recordings.halflife import MARK, VERSION
 from app.services.import_recording import FACTS_OF_RUN, NO_FACTS
-from app.web.documents import discloses
+from app.web.documents import discloses, plain
 
 _OF_ATTEMPT = [column.name for column in Attempt.__table__.columns if column.name not in NO_FACTS]
 _TEXTS = [column.name for column in Transcript.__table__.columns if column.name not in NO_FACTS]
@@ -26,22 +26,24 @@ def recording_lines(db: Database, run_id: int) -> Iterable[bytes]:
     with db.read() as session:
         head = run_head(session, run_id)
         imported = imported_run(session, run_id)
+        created_at, finished_at = made_at(session, head.run)
+    times = {"created_at": created_at, "finished_at": finished_at}
     notes = [] if imported is None else imported.recording.notes
 
     def parts() -> Iterator[bytes]:
         with db.read() as session:
-            yield _line(_header(head, notes))
+            yield _line(_header(head, times, notes))
             for one in whole_trajectories(session, run_id, texts=True):
                 yield _line(_trajectory(head, one))
 
     return parts()
 
 
-def _header(head: RunHead, notes: list[str]) -> dict[str, Any]:
+def _header(head: RunHead, times: dict[str, datetime | None], notes: list[str]) -> dict[str, Any]:
     run, problem_set, endpoint = head.run, head.problem_set, head.endpoint
     return {
         MARK: VERSION,
-        "run": {name: getattr(run, name) for name in _OF_RUN},
+        "run": {name: getattr(run, name) for name in _OF_RUN} | times,
         "protocol": asdict(run.protocol),
         "unknown": run.unknown or [],
         "model": {
@@ -98,10 +100,4 @@ def _known(document: dict[str, Any]) -> dict[str, Any]:
 
 def _line(document: dict[str, Any]) -> bytes:
     # ASCII: a program's output may hold lone surrogates, which UTF-8 does not take.
-    return (json.dumps(document, default=_plain) + "\n").encode("ascii")
-
-
-def _plain(value: Any) -> str:
-    if isinstance(value, datetime):
-        return value.isoformat()
-    raise TypeError(f"{type(value).__name__} is no JSON value")
+    return (json.dumps(document, default=plain) + "\n").encode("ascii")

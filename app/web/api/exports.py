@@ -12,7 +12,8 @@ router = APIRouter(prefix="/api/runs/{run_id}/export", tags=["exports"])
 @router.get("/{format_}", response_class=StreamingResponse)
 def export_run(state: State, run_id: RowId, format_: ExportFormat) -> StreamingResponse:
     """A run as a file, streamed whole: `csv` (a row an attempt; docs/exports.md says what each column holds), `json`
-    (protocol, versions, figures, and every attempt with its texts), `svg` and `png` (the decay chart), `bibtex`.
+    (protocol, versions, figures, and every attempt with its texts), `parquet` (both, typed; needs pyarrow), `svg` and
+    `png` (the decay chart), `bibtex`.
     """
     chosen = EXPORTS[format_]
     return StreamingResponse(

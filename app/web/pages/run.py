@@ -13,7 +13,7 @@ from app.db.models import RunStatus
 from app.db.queries import run as queries
 from app.db.queries.decay_counts import decay_counts
 from app.db.queries.progress import progress, run_waits
-from app.db.queries.recordings import imported_run
+from app.db.queries.recordings import imported_run, made_at
 from app.db.queries.rejudging import rejudgings_of
 from app.db.session import Database
 from app.domain.protocol.prompts import prompts_name
@@ -24,6 +24,7 @@ from app.services.retry_scores import retry_scores
 from app.web import charts, conditions, fits, pace, wording
 from app.web.commands import create_command
 from app.web.deps import RowId, State
+from app.web.exports import parquet_missing
 from app.web.heat import heat
 from app.web.live import Snapshot
 from app.web.marks import OUTCOME_FILTERS
@@ -57,7 +58,7 @@ PARTS = (
 def show_run(request: Request, state: State, run_id: RowId, outcome: str = "", after: After = None) -> Response:
     """The run's page."""
     context = _context(state.db, run_id, _outcome(outcome), after)
-    return render(request, "pages/run.html", {**context, "p": context})
+    return render(request, "pages/run.html", {**context, "p": context, "parquet_missing": parquet_missing()})
 
 
 @router.get("/events")
@@ -146,6 +147,7 @@ def _context(
         trajectories = queries.run_trajectories(session, run_id, outcome, after)
         rejudgings = rejudgings_of(session, run_id)
         imported = None if head.run.imported_from is None else imported_run(session, run_id)
+        created_at, _ = made_at(session, head.run)
         waits = run_waits(session, [head.run], now)
     found = fits.fits(counts.solved, counts.of, counts.censored)
     index = found.published
@@ -177,6 +179,7 @@ def _context(
         ),
         "trajectories": trajectories,
         "imported": imported,
+        "made_at": created_at,
         "unknown": () if imported is None else imported.unknown,
         "condition_label": conditions.label,
         "retriable": 0 if run.status == RunStatus.CANCELLED or imported is not None else evidence.infrastructure,

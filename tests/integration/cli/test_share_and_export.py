@@ -1,11 +1,13 @@
 """`halflife share …` and `halflife runs export`."""
 
 import csv
+import importlib.util
 import json
 import stat
 from pathlib import Path
 
 import pytest
+from pyarrow import parquet
 
 from tests.fixtures.example_data import store_model, store_problem_set, store_run
 from tests.integration.cli.conftest import Home
@@ -55,9 +57,26 @@ def test_a_run_is_written_to_a_file_or_to_standard_output(with_run: Home, tmp_pa
     assert stat.S_ISREG(file.stat().st_mode)
     printed = with_run.run("runs", "export", "1", "--format", "json")
     assert json.loads(printed.out)["figures"]["solved"] == [1, 1, 0, 0, 0, 0]
+    attempts = tmp_path / "run.parquet"
+    assert with_run.call("runs", "export", "1", "--format", "parquet", "--output", attempts).code == 0
+    verdicts = parquet.read_table(attempts, columns=["problem", "verdict"]).column("verdict").to_pylist()
+    assert verdicts == [row["verdict"] for row in rows]
     picture = tmp_path / "run.png"
     assert with_run.call("runs", "export", "1", "--format", "png", "--output", picture).code == 0
     assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_without_pyarrow_it_says_how_to_get_it(with_run: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    there = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "pyarrow" else there(name))
+    file = tmp_path / "run.parquet"
+    refused = with_run.call("runs", "export", "1", "--format", "parquet", "--output", file)
+    assert (refused.code, refused.err) == (
+        2,
+        "halflife: Parquet is written by pyarrow, which is not installed; to add it:"
+        " .venv/bin/pip install 'halflife[parquet]'\n",
+    )
+    assert not file.exists()
 
 
 def test_a_run_that_is_not_there_leaves_no_file(with_run: Home, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import select
 from sqlalchemy.orm import undefer
 
-from app.db.models import RecordingImport
+from app.db.models import Recording, RecordingImport
 from app.domain.ports import Sandbox
 from app.services.import_recording import RecordingRequest, import_recording
 from app.services.judge_program import CachedJudge
@@ -195,6 +195,45 @@ def test_demo_data_says_so_and_an_imported_run_is_removed(workshop: Workshop) ->
     again = imported(workshop)
     assert workshop.client.delete(f"/api/runs/{again}").status_code == 204
     assert workshop.client.delete(f"/api/runs/{again}").status_code == 404
+
+
+def test_when_a_run_was_made_is_said_only_where_its_recording_says_it(workshop: Workshop) -> None:
+    run_id = imported(workshop)
+    with workshop.database.read() as session:
+        at = session.scalars(select(Recording.imported_at)).one()
+    here = f"{at:%Y-%m-%d %H:%M}"
+    export = f"/api/runs/{run_id}/export"
+    assert f"imported {here}" in words(workshop.client.get("/runs").text)
+    for page in (f"/runs/{run_id}", "/leaderboard"):
+        assert "Madeelsewhere; when, is not recorded" in words(workshop.client.get(page).text)
+    said = workshop.client.get(f"{export}/methods").text
+    assert "seed 0, imported from a recording that does not say when it was made." in said
+    own, *_ = workshop.client.get(f"{export}/bibtex").text.split("@article")
+    assert f"@misc{{halflife-run-{run_id}," in own
+    assert "year" not in own
+    recording, *trajectories = workshop.client.get(f"{export}/jsonl").text.splitlines(keepends=True)
+    header = json.loads(recording)
+    for document in (
+        *workshop.client.get("/api/runs").json()["runs"],
+        *workshop.client.get("/api/leaderboard").json()["rows"],
+        workshop.client.get(f"/api/runs/{run_id}").json(),
+        workshop.client.get(f"{export}/json").json()["run"],
+        header["run"],
+    ):
+        assert (document["created_at"], document["finished_at"]) == (None, None)
+
+    header["run"] |= {"created_at": "2024-05-06T07:08:00+00:00", "finished_at": "2024-05-06T09:10:00+00:00"}
+    file = "".join([json.dumps(header) + "\n", *trajectories]).encode()
+    request = RecordingRequest(format="halflife", problem_set_id=None)
+    told = import_recording(workshop.database, {"": file}, request, file_name="own.jsonl", judge=None).run
+    listed = words(workshop.client.get("/runs").text)
+    assert "2024-05-06 07:08" in listed
+    assert listed.count("imported 20") == 1
+    page = words(workshop.client.get(f"/runs/{told}").text)
+    assert "Started2024-05-06 07:08 UTC" in page
+    assert "Finished2024-05-06 09:10 UTC" in page
+    assert workshop.client.get(f"/api/runs/{told}").json()["created_at"] == "2024-05-06T07:08:00Z"
+    assert "started 2024-05-06, ended 2024-05-06" in workshop.client.get(f"/api/runs/{told}/export/methods").text
 
 
 def test_a_run_is_exported_as_a_recording(workshop: Workshop) -> None:

@@ -9,7 +9,7 @@ from sqlalchemy import func, select
 
 from app.db.models import Attempt, Trajectory, Transcript
 from app.domain.metrics.figures import METRICS_VERSION
-from app.web.exports import CSV_HEADER
+from app.web.whole_run import COLUMNS
 from tests.fixtures.example_data import HOSTILE
 from tests.integration.web.conftest import Site
 
@@ -40,9 +40,9 @@ def test_a_row_an_attempt_and_one_for_each_problem_without_any(site: Site) -> No
 def test_every_column_is_exported_and_documented(site: Site) -> None:
     with open("docs/exports.md", encoding="utf-8") as file:
         described = set(re.findall(r"`(\w+)`", file.read()))
-    assert set(CSV_HEADER) <= described
+    assert set(COLUMNS) <= described
     columns = {column.name for column in Attempt.__table__.columns} - {"id", "trajectory_id", "attempt_index"}
-    assert columns <= set(CSV_HEADER)
+    assert columns <= set(COLUMNS)
     (first, *_) = table(site, site.example.completed)
     assert (first["model"], first["problem"], first["attempt"]) == ("codestral:22b", "HumanEval/0", "0")
     assert (first["counts"], first["cases_total"], first["sandbox"]) == ("true", "7", "bubblewrap")
