@@ -22,6 +22,7 @@ from app.datasets.literal_calls import constant_call
 from app.datasets.literals import Evaluator, NotConstant
 from app.datasets.python_source import Unparsable, function, parse, used_names
 from app.datasets.records import parse_json
+from app.domain import called
 from app.domain.codec import encode
 from app.domain.edits.diff import edit_script
 from app.domain.errors import FormatError
@@ -34,18 +35,6 @@ LIMITS = Limits(cpu_seconds=1)
 """A dozen of the bugs make a program run for ever; most references need hundredths of a second."""
 SLOW = {"levenshtein": Limits(cpu_seconds=8)}
 """Problems whose reference takes longer: one case of levenshtein takes two seconds."""
-CALLED = "_halflife_call"
-LISTED = """
-def {called}(*arguments):
-    return list({function}(*arguments))
-"""
-OBSERVED = """
-def {called}(statements):
-    *before, last = statements
-    names = dict(globals())
-    exec("\\n".join(before), names)
-    return eval(last, names)
-"""
 NODE_IMPORT = "from node import Node"
 TUPLED = "testdata = [[inp, [tuple(x) for x in out]] for inp, out in testdata]"
 
@@ -202,9 +191,7 @@ class _TableTest:
                     raise FormatError(f"{path} must hold an array of arguments and expected value", line=number)
         if not listed:
             return CaseTests(tuple(cases)), skipped
-        return CaseTests(
-            tuple(cases), prelude=LISTED.format(called=CALLED, function=self._name), called=CALLED
-        ), skipped
+        return CaseTests(tuple(cases), prelude=called.listed(self._name), called=called.CALLED), skipped
 
     def _comparison(self) -> tuple[bool, bool]:
         """Whether the result is made a list first, and whether it may be off by as much as the last argument."""
@@ -250,7 +237,7 @@ class _CodeTests:
             return CaseTests(tuple(filter(None, plain)))
         nodes = repository.text("python_testcases/node.py") if self._nodes else ""
         cases = tuple(self._observed_case(test) for test in self._functions)
-        return CaseTests(cases, prelude=nodes + OBSERVED.format(called=CALLED), called=CALLED)
+        return CaseTests(cases, prelude=nodes + called.observed(), called=called.CALLED)
 
     def _plain_case(self, test: ast.FunctionDef) -> Case | None:
         """The case of a function that calls the program once with constants and compares with one; else None."""

@@ -13,7 +13,7 @@ from app.db.session import Database
 from app.domain.errors import ConflictError, InputError, NotFoundError
 from app.domain.metrics.decay import decay
 from app.domain.protocol.policy import Protocol
-from app.domain.protocol.prompts import PROMPTS_VERSION
+from app.domain.protocol.prompts import PROMPTS_VERSIONS
 from app.domain.protocol.restart import NO_FRESH_START, FreshStart, RestartRule
 from app.domain.work import Step
 from app.judge.judge import JUDGE_VERSION
@@ -144,10 +144,11 @@ def _check_baseline(baseline: Run, endpoint: ModelEndpoint, *, shares: bool) -> 
         raise InputError("fresh start: repair-search has no conversation to clear")
     if endpoint.archived_at is not None:
         raise InputError(f"model: {endpoint.name} is archived; offer it again on its page first")
-    if baseline.prompts_version != PROMPTS_VERSION or (shares and baseline.judge_version != JUDGE_VERSION):
+    prompts = PROMPTS_VERSIONS[baseline.protocol.prompts]
+    if baseline.prompts_version != prompts or (shares and baseline.judge_version != JUDGE_VERSION):
         raise ConflictError(
             f"run {baseline.id} was made by prompts {baseline.prompts_version} and judge {baseline.judge_version}, "
-            f"today's are {PROMPTS_VERSION} and {JUDGE_VERSION}: judge it again, or make the comparison anew"
+            f"today's are {prompts} and {JUDGE_VERSION}: judge it again, or make the comparison anew"
         )
 
 
@@ -162,7 +163,7 @@ def _add(
         problem_set_id=baseline.problem_set_id,
         endpoint_id=baseline.endpoint_id,
         protocol=protocol,
-        prompts_version=PROMPTS_VERSION,
+        prompts_version=PROMPTS_VERSIONS[protocol.prompts],
         judge_version=JUDGE_VERSION,
         subset=baseline.subset,
         items=baseline.items,

@@ -20,7 +20,7 @@ from app.db.session import Database
 from app.domain.attempts import AttemptRecord
 from app.domain.errors import ConflictError
 from app.domain.protocol.decide import Ask, Stop, decide
-from app.domain.protocol.prompts import PROMPTS_VERSION
+from app.domain.protocol.prompts import PROMPTS_VERSIONS
 from app.domain.work import Step
 from app.judge.judge import JUDGE_VERSION
 from app.services.control_run import locked_status
@@ -65,11 +65,12 @@ def _check(connection: Connection, run_id: int, status: str) -> None:
         raise ConflictError(f"run {run_id} was imported: its model cannot be asked")
     if status == RunStatus.CANCELLED:
         raise ConflictError(f"run {run_id} was cancelled and stays so: clone it instead")
-    judge, prompts = connection.execute(select(Run.judge_version, Run.prompts_version).where(Run.id == run_id)).one()
+    versions = select(Run.judge_version, Run.prompts_version, Run.protocol).where(Run.id == run_id)
+    judge, prompts, protocol = connection.execute(versions).one()
     if judge != JUDGE_VERSION:
         raise ConflictError(f"run {run_id} is by judge {judge}, today's is {JUDGE_VERSION}: re-judge it first")
-    if prompts != PROMPTS_VERSION:
-        raise ConflictError(f"run {run_id} was asked by prompts {prompts}, today's are {PROMPTS_VERSION}: clone it")
+    if prompts != (today := PROMPTS_VERSIONS[protocol.prompts]):
+        raise ConflictError(f"run {run_id} was asked by prompts {prompts}, today's are {today}: clone it")
     open_one = select(Rejudging.id).where(Rejudging.run_id == run_id, Rejudging.status == RejudgingStatus.OPEN)
     if connection.scalar(open_one.limit(1)) is not None:
         raise ConflictError(f"a re-judging of run {run_id} is open: apply or discard it first")

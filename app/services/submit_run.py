@@ -25,7 +25,7 @@ from app.db.session import Database
 from app.domain.errors import InputError, NotFoundError
 from app.domain.protocol.grid import NO_GRID, SamplingGrid
 from app.domain.protocol.policy import Protocol, Start
-from app.domain.protocol.prompts import PROMPTS_VERSION
+from app.domain.protocol.prompts import PROMPTS_VERSIONS
 from app.domain.protocol.restart import NO_FRESH_START
 from app.domain.work import Step
 from app.judge.judge import JUDGE_VERSION
@@ -97,7 +97,7 @@ def submit_run(db: Database, request: RunRequest) -> int:
             problem_set_id=problem_set.id,
             endpoint_id=endpoint.id,
             protocol=_dry(first) if request.dry_run else first,
-            prompts_version=PROMPTS_VERSION,
+            prompts_version=PROMPTS_VERSIONS[first.prompts],
             judge_version=JUDGE_VERSION,
             subset=[row.key for row in chosen] if narrowed else None,
             items=[item_name(*start) for start in starts] if by_item else None,

@@ -8,8 +8,9 @@ References
 Zhu, W. B. et al. (2026). Precise Debugging Benchmark: Is Your Model Debugging or Regenerating? arXiv 2604.17338.
 """
 
+from app.domain.called import written
 from app.domain.codec import CodecError, readable
-from app.domain.problems import AssertTests, CaseTests, Problem, StdinTests
+from app.domain.problems import AssertTests, Case, CaseTests, Problem, StdinTests
 from app.domain.programs import Program
 from app.domain.protocol.policy import Disclosure, Prompts
 
@@ -35,7 +36,7 @@ def task(problem: Problem, prompts: Prompts, disclosure: Disclosure, buggy: Prog
     """The first message: the task, what is asked for, the buggy program, and the tests that may be shown."""
     parts = [f"Task:\n\n{problem.statement.strip()}"] if problem.statement.strip() else []
     if problem.signature.strip():
-        parts.append(f"The program's interface:\n\n{_fenced(problem.signature)}")
+        parts.append(f"The program's interface:\n\n{_fenced(problem.signature.strip(chr(10)))}")
     parts += [_MINIMAL if prompts is Prompts.MINIMAL else _FREEFORM, f"The buggy program:\n\n{_fenced(buggy.source)}"]
     tests = [] if disclosure is Disclosure.VERDICT else _tests(problem, disclosure)
     if tests:
@@ -46,7 +47,8 @@ def task(problem: Problem, prompts: Prompts, disclosure: Disclosure, buggy: Prog
 
 
 def _fenced(source: str) -> str:
-    return f"```python\n{source.strip(chr(10)).rstrip()}\n```"
+    # Blank lines before the program stay: edits in a reply state its lines by number.
+    return f"```python\n{source.rstrip()}\n```"
 
 
 def _within(tests: list[str]) -> list[str]:
@@ -65,11 +67,7 @@ def _tests(problem: Problem, disclosure: Disclosure) -> list[str]:
     """One line or stretch of lines a test, of those that the disclosure lets the model see."""
     tests, every = problem.tests, disclosure is Disclosure.ALL
     if isinstance(tests, CaseTests):
-        return [
-            f"{problem.entry_point}{_value(case.arguments)} → {_value(case.expected)}"
-            for case in tests.cases
-            if every or case.visible
-        ]
+        return [_case(problem.entry_point, tests, case) for case in tests.cases if every or case.visible]
     if isinstance(tests, StdinTests):
         return [
             f"input:\n{case.input.rstrip()}\noutput:\n{case.expected.rstrip()}\n"
@@ -77,8 +75,14 @@ def _tests(problem: Problem, disclosure: Disclosure) -> list[str]:
             if every or case.visible
         ]
     if isinstance(tests, AssertTests):
-        return [_fenced(tests.source)] if every else list(tests.visible)
+        return [_fenced(tests.source.strip(chr(10)))] if every else list(tests.visible)
     return []
+
+
+def _case(entry_point: str, tests: CaseTests, case: Case) -> str:
+    shown = f"{written(entry_point, tests, case.arguments, _LONGEST_VALUE)} → {_value(case.expected)}"
+    # Statements of several lines stand apart from the next test.
+    return f"{shown}\n" if "\n" in shown else shown
 
 
 def _value(text: str) -> str:

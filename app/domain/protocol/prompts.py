@@ -1,4 +1,4 @@
-"""The conversation sent to a model. `PROMPTS_VERSION` rises whenever a wording changes: it is part of comparability."""
+"""The conversation sent to a model."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -10,7 +10,8 @@ from app.domain.programs import Program
 from app.domain.protocol import feedback_loops, precise_debugging
 from app.domain.protocol.policy import Disclosure, History, Prompts, Protocol, Start
 
-PROMPTS_VERSION = 1
+PROMPTS_VERSIONS = {Prompts.HALFLIFE: 1, Prompts.FEEDBACK_LOOPS: 1, Prompts.MINIMAL: 2, Prompts.FREEFORM: 2}
+"""Each rises whenever its wording changes: it is part of comparability."""
 
 SYSTEM = (
     "You are an expert Python programmer. Answer with one complete program in a single fenced code block: "

@@ -15,7 +15,7 @@ from app.db.queries.run import run_head
 from app.db.queries.runs import RunFilter, RunOrder, SortKey
 from app.domain.errors import ConflictError, InputError, NotFoundError
 from app.domain.protocol.presets import PRESETS
-from app.domain.protocol.prompts import PROMPTS_VERSION, prompts_name
+from app.domain.protocol.prompts import PROMPTS_VERSIONS, prompts_name
 from app.services.plan_run import plan_run
 from app.services.submit_run import RunRequest, submit_run
 from app.web import pace
@@ -142,7 +142,9 @@ def _form_page(
             "preset": preset_of(form),
             "plan": plan,
             "wanted": wanted,
-            "prompts_name": "" if wanted is None else prompts_name(PROMPTS_VERSION, wanted.protocol),
+            "prompts_name": ""
+            if wanted is None
+            else prompts_name(PROMPTS_VERSIONS[wanted.protocol.prompts], wanted.protocol),
             "pace": pace,
         }
     refused = errors.messages and request.method == "POST"

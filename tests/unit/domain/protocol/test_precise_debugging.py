@@ -2,10 +2,12 @@
 
 import pytest
 
+from app.domain import called
 from app.domain.codec import encode
 from app.domain.errors import InputError
 from app.domain.problems import AssertTests, Case, CaseTests, Problem, StdinCase, StdinTests, Tests
 from app.domain.programs import Program
+from app.domain.protocol.edit_replies import read_repair
 from app.domain.protocol.policy import Disclosure, History, Prompts, Protocol, Start
 from app.domain.protocol.precise_debugging import MOST_CHARACTERS, MOST_TESTS, task
 from app.domain.protocol.prompts import Exchange, conversation
@@ -51,6 +53,37 @@ def test_tests_are_listed_as_far_as_feedback_may_show_them() -> None:
     code = AssertTests("def check(f):\n    assert f(1, 2) == 3\n", visible=("assert add(0, 0) == 0",))
     assert listed(code, Disclosure.VISIBLE) == ["assert add(0, 0) == 0"]
     assert listed(code, Disclosure.ALL) == ["```python", "def check(f):", "    assert f(1, 2) == 3", "```"]
+
+
+def test_blank_lines_before_the_program_are_its_lines() -> None:
+    buggy = Program.single("\n\ndef add(a, b):\n    c = a\n    c = a\n    return c - b\n")
+    asked = task(problem(cases(1)), Prompts.MINIMAL, Disclosure.VERDICT, buggy)
+    shown = asked.partition("The buggy program:\n\n```python\n")[2].split("\n")
+    # A model counts the lines that it is shown; the number alone tells which of two equal lines is meant.
+    line = shown.index("    c = a", shown.index("    c = a") + 1) + 1
+    assert line == 5
+    reply = f"```diff\n@@ -{line},1 +{line},1 @@\n-    c = a\n+    c = -a\n```\n"
+    repaired = read_repair(reply, buggy, "add").program
+    assert repaired == Program.single("\n\ndef add(a, b):\n    c = a\n    c = -a\n    return c - b\n")
+
+
+def test_statements_are_listed_with_the_expression_that_is_compared() -> None:
+    statements = ["first = Node(1)", "while first:\n    first = first.next", f"add({'x' * 500!r}, first)"]
+    observed_cases = CaseTests(
+        (Case(encode((statements,)), encode(True)), Case(encode((["len(add(1, 2))"],)), encode(2))),
+        prelude="class Node: ...\n" + called.observed(),
+        called=called.CALLED,
+    )
+    assert listed(observed_cases, Disclosure.ALL) == [
+        "first = Node(1)",
+        "while first:",
+        "    first = first.next",
+        f"add('{'x' * 500}', first) → True",
+        "",
+        "len(add(1, 2)) → 2",
+    ]
+    generator = CaseTests((Case(encode((1, 2)), encode([3])),), prelude=called.listed("add"), called=called.CALLED)
+    assert listed(generator, Disclosure.ALL) == ["list(add(1, 2)) → [3]"]
 
 
 def test_a_long_list_is_cut_and_says_so() -> None:
