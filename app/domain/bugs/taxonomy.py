@@ -39,7 +39,10 @@ TAXONOMY: dict[str, tuple[str, ...]] = {
 OTHER = "Other"
 """What falls under no subclass of its class."""
 
-_FILLING = {"a", "an", "and", "the", "or", "of", "in", "with", "issue", "error", "bug"}
+_LINKING = {"a", "an", "and", "the", "or", "of", "in", "with"}
+_NAMING = {"issue", "error", "bug"}
+"""Left out by some who write a whole name. At the beginning of a longer one they count: a name collision is no name
+error."""
 
 
 def normal_label(odc_class: str | None, odc_subclass: str | None) -> tuple[str | None, str | None]:
@@ -51,10 +54,10 @@ def normal_label(odc_class: str | None, odc_subclass: str | None) -> tuple[str |
     named = next((name for name in TAXONOMY if odc_class and _words(name) == _words(odc_class)), None)
     if odc_subclass is None:
         return named or odc_class, None
-    words = _words(odc_subclass)
+    words, written = _words(odc_subclass), _spelled(odc_subclass)
     for subclass in TAXONOMY.get(named or "", ()):
-        own = _words(subclass)
-        if words[: len(own)] == own or (words == ["other"] and own[0] == "other"):
+        own, spelled = _words(subclass), _spelled(subclass)
+        if words == own or written[: len(spelled)] == spelled or (words == ["other"] and own[0] == "other"):
             return named, subclass
     return named or odc_class, OTHER if words == ["other"] else odc_subclass
 
@@ -64,7 +67,12 @@ def known(odc_class: str | None, odc_subclass: str | None) -> bool:
     return odc_class in TAXONOMY and odc_subclass in (*TAXONOMY[odc_class], OTHER)
 
 
+def _spelled(label: str) -> list[str]:
+    """The words of a label but for those that link them, in lower case and singular."""
+    words = (word.removesuffix("s") for word in re.findall(r"[a-z]+", label.lower()))
+    return [word for word in words if word not in _LINKING]
+
+
 def _words(label: str) -> list[str]:
-    """The words that tell labels apart, in lower case and singular."""
-    words = re.findall(r"[a-z]+", label.lower())
-    return [word.removesuffix("s") for word in words if word.removesuffix("s") not in _FILLING]
+    """Of these the words that tell labels apart."""
+    return [word for word in _spelled(label) if word not in _NAMING]

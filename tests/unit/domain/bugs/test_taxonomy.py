@@ -17,6 +17,12 @@ from app.domain.bugs.taxonomy import OTHER, TAXONOMY, known, normal_label
             ("Timing/Serialization", "Serialization Issue with Loop Order"),
             ("Timing/Serialization", "Serialization Issue"),
         ),
+        (("Assignment", "Name Error in a loop"), ("Assignment", "Name Error")),
+        (("Assignment", "names"), ("Assignment", "Name Error")),
+        # What begins with the word that tells a subclass apart is not yet that subclass.
+        (("Assignment", "Name Collision"), ("Assignment", "Name Collision")),
+        (("Assignment", "Name shadowing"), ("Assignment", "Name shadowing")),
+        (("Algorithm", "Infinite loop/recursion with memo"), ("Algorithm", "Infinite Loop or Recursion")),
         # Algorithm has a subclass for others, Timing has none.
         (("Algorithm", "Others"), ("Algorithm", "Other Logical Errors")),
         (("Timing/Serialization", "Others"), ("Timing/Serialization", OTHER)),
