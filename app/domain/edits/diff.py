@@ -52,11 +52,11 @@ class FileLines:
     @classmethod
     def of(cls, source: str) -> "FileLines":
         """Take a file apart; an empty one will end with a newline."""
-        lines = [line.removesuffix("\r") for line in source.split("\n")]
+        lines = source.split("\n")
+        # As `lines_of` counts: what stands behind the last newline is a line, also where it is a lone "\r".
         closed = not lines[-1]
-        return cls(
-            lines[:-1] if closed else lines, "\r\n" if source.partition("\n")[0].endswith("\r") else "\n", closed
-        )
+        end = "\r\n" if lines[0].endswith("\r") else "\n"
+        return cls([line.removesuffix("\r") for line in (lines[:-1] if closed else lines)], end, closed)
 
     @property
     def source(self) -> str:
