@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from app.domain.metrics.behaviour import Behaviour, CutOffs
 from app.domain.metrics.intervals import Estimate
 from app.domain.metrics.repairs import RepairFigures
+from app.web.axis import Tick
 from app.web.board import Line
 from app.web.published import PublishedTable
 
@@ -46,14 +47,6 @@ class Point:
     title: str
     published: bool
     alike: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Tick:
-    """A place on an axis and what stands there."""
-
-    at: float
-    label: str
 
 
 @dataclass(frozen=True, slots=True)

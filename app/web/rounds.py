@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from app.db.queries.precision import Group
+from app.web.axis import Tick
 
 WIDTH = 640
 _LEFT, _TOP, _BOTTOM = 44, 16, 252
@@ -49,14 +50,6 @@ class Bar:
     needed: float
     value: str
     title: str
-
-
-@dataclass(frozen=True, slots=True)
-class Tick:
-    """A place on an axis and what stands there."""
-
-    at: float
-    label: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from app.web.axis import Tick
 from app.web.board import Line
 
 WIDTH = 1060
@@ -45,14 +46,6 @@ class Dot:
     label: Label | None
     title: str
     alike: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Tick:
-    """A place on an axis and what stands there."""
-
-    at: float
-    label: str
 
 
 @dataclass(frozen=True, slots=True)

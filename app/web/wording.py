@@ -11,6 +11,7 @@ from app.domain.ports import UNKNOWN_SAMPLING, Sampling
 from app.domain.problems import Comparison, OutputComparison
 from app.domain.protocol.policy import Disclosure, History, Protocol, Start, StopOn
 from app.domain.protocol.restart import FreshStart, RestartRule
+from app.domain.text import count as count
 
 FEEDBACK = {
     Disclosure.VERDICT: "verdict only",
@@ -88,11 +89,6 @@ def fresh_start(policy: FreshStart) -> str:
             if rule is RestartRule.ONCE:
                 return f"once, after {count(times, 'debugging attempt')}"
             return f"after every {'debugging attempt' if times == 1 else count(times, 'debugging attempt')}"
-
-
-def count(number: int, singular: str, plural: str | None = None) -> str:
-    """1 problem, 2 problems, 1,000 problems."""
-    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
 
 
 def first_attempt(policy: Protocol) -> str:

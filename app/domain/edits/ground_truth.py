@@ -6,6 +6,7 @@ from itertools import pairwise
 from app.domain.edits.blocks import Block, blocks
 from app.domain.edits.diff import edit_script
 from app.domain.programs import Program
+from app.domain.text import count
 
 MAX_ENTRIES = 10
 """Most entries of one bug's block, as in the benchmark."""
@@ -22,8 +23,8 @@ def fault(buggy: Program, reference: Program, truth: Sequence[Block]) -> str | N
     found = blocks(edit_script(buggy, reference))
     if len(found) != len(truth):
         return (
-            f"its differences from the reference form {_count(len(found), 'block')}, and it has"
-            f" {_count(len(truth), 'bug')}"
+            f"its differences from the reference form {count(len(found), 'block')}, and it has"
+            f" {count(len(truth), 'bug')}"
         )
     if found != tuple(truth):
         return "the edits of its bugs are not its differences from the reference"
@@ -35,7 +36,3 @@ def fault(buggy: Program, reference: Program, truth: Sequence[Block]) -> str | N
         if above.path == below.path and below.start - above.end < stride:
             return f"bugs {number} and {number + 1} are {below.start - above.end} lines apart, fewer than {stride}"
     return None
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"

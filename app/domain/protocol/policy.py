@@ -7,6 +7,7 @@ from app.domain.errors import InputError
 from app.domain.ports import Sampling
 from app.domain.problems import Limits
 from app.domain.protocol.restart import NO_FRESH_START, FreshStart
+from app.domain.text import has_controls
 
 MAX_ATTEMPTS = 50
 """Far above any published protocol (25); a bound so that a typing slip cannot start an endless run."""
@@ -144,5 +145,5 @@ def check_system_prompt(text: str) -> None:
         raise InputError("system prompt: must not be blank; leave it out for the usual one")
     if len(text) > MAX_SYSTEM_PROMPT:
         raise InputError(f"system prompt: must have at most {MAX_SYSTEM_PROMPT:,} characters, not {len(text):,}")
-    if any(not character.isprintable() and character not in "\n\t" for character in text):
+    if has_controls(text):
         raise InputError("system prompt: must not hold control characters")

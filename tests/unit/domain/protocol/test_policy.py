@@ -5,7 +5,15 @@ import pytest
 from app.domain.errors import InputError
 from app.domain.ports import Sampling
 from app.domain.problems import Limits
-from app.domain.protocol.policy import Prompts, Protocol, Start
+from app.domain.protocol.policy import Prompts, Protocol, Start, check_system_prompt
+
+
+def test_a_system_prompt_is_any_text_without_control_characters() -> None:
+    check_system_prompt("役割:\u3000修正\u00a0者\n\tone\u200done\U0001f600")
+    for text in ("a\x00", "a\x1b[0m", "a\u0085b", "\ud800"):
+        with pytest.raises(InputError, match="control characters"):
+            check_system_prompt(text)
+
 
 OWN = Limits(cpu_seconds=2.0, memory_mb=256, output_bytes=1000)
 
