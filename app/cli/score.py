@@ -11,9 +11,11 @@ from app.domain.edits.matching import Rules
 from app.domain.errors import InputError
 from app.domain.programs import Program
 from app.domain.protocol.edit_replies import Form, Repair, read_repair
+from app.domain.text import count
 from app.services.judge_program import CachedJudge
 from app.services.score_attempt import ScoredRepair, score_attempt
 from app.web.text import printable
+from app.web.three_way import block_name
 
 
 def score(
@@ -31,8 +33,10 @@ def score(
 ) -> None:
     """Score a repair: precision by its edits, recall by the known bugs, and what became of each bug.
 
-    Programs are tried in the sandbox, or looked up where they were tried before. The exit code is 0 once there is a
-    score, whichever it is; 2 where the program or the item cannot be had; 1 where the sandbox cannot be had or failed.
+    Blocks of its edits are named A, B, … from the top; with --json a bug's `block` is the index, from 0, of one of
+    `blocks`. Programs are tried in the sandbox, or looked up where they were tried before. The exit code is 0 once
+    there is a score, whichever it is; 2 where the program or the item cannot be had; 1 where the sandbox cannot be had
+    or failed.
     """
     with installation() as opened:
         chosen = chosen_item(opened, problems, item)
@@ -88,7 +92,7 @@ def _text(chosen: ChosenItem, repair: Repair, scored: ScoredRepair) -> str:
     lines += [
         f"precision {found.precision:.1%}  recall {found.recall:.1%}  F1 {found.f1:.1%}"
         f"  unit tests {'pass' if found.unit_pass else 'fail'}",
-        f"{_count(found.edits, 'line edit')}, ε = {found.epsilon}, rules of the {found.rules.replace('_', ' ')}",
+        f"{count(found.edits, 'line edit')}, ε = {found.epsilon}, rules of the {found.rules.replace('_', ' ')}",
     ]
     for number, (bug, known) in enumerate(zip(found.bugs, chosen.buggy.bugs, strict=True), start=1):
         kind = " / ".join(filter(None, (known.odc_class, known.odc_subclass)))
@@ -97,22 +101,18 @@ def _text(chosen: ChosenItem, repair: Repair, scored: ScoredRepair) -> str:
             lines.append(f"bug {number} ({where}): not touched")
             continue
         state = f"fixed, {bug.essential} essential, credit {bug.credit:g}" if bug.fixed else "not fixed"
-        lines.append(f"bug {number} ({where}): {state}; block {bug.block + 1}, {bug.rule}")
-    for number, block in enumerate(found.blocks, start=1):
+        lines.append(f"bug {number} ({where}): {state}; block {block_name(bug.block)}, {bug.rule}")
+    for index, block in enumerate(found.blocks):
         span = f"line {block.start}" if block.start == block.end else f"lines {block.start}-{block.end}"
-        edits = _count(block.size, "line edit")
-        lines.append(f"block {number}: {block.path}, {span}, {edits}, {block.rule}, credit {block.credit}")
+        edits = count(block.size, "line edit")
+        lines.append(f"block {block_name(index)}: {block.path}, {span}, {edits}, {block.rule}, credit {block.credit}")
     lines.append(
-        f"{_count(scored.programs, 'program')} judged, {scored.cached} of them known, {scored.cpu_seconds:g} s CPU each"
+        f"{count(scored.programs, 'program')} judged, {scored.cached} of them known, {scored.cpu_seconds:g} s CPU each"
     )
     if scored.weak:
         lines.append("weak: the tests had to run in the programs' own process")
     if scored.near_limit:
         lines.append(
-            f"near the time limit: {_count(scored.near_limit, 'program')}, which another machine may judge otherwise"
+            f"near the time limit: {count(scored.near_limit, 'program')}, which another machine may judge otherwise"
         )
     return printable("\n".join(lines))
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"

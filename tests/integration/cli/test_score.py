@@ -43,7 +43,7 @@ def test_a_rewrite_fixes_the_bug_and_is_not_precise(home: Home, rewrite: Path) -
     assert text[0] == "precision 14.3%  recall 100.0%  F1 25.0%  unit tests pass"
     assert text[1] == "7 line edits, ε = 0, rules of the published code"
     assert text[2].startswith(
-        "bug 1 (line 14, Build/Package/Merge / Invalid API Call): fixed, 1 essential, credit 1; block 1"
+        "bug 1 (line 14, Build/Package/Merge / Invalid API Call): fixed, 1 essential, credit 1; block A"
     )
 
 
