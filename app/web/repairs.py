@@ -13,11 +13,12 @@ from app.db.base import LARGEST_ID
 from app.db.models import BugScore
 from app.db.queries.precision import UNLABELLED, Group, ItemFilter, ItemKind, ItemState, RepairItem, RepairSummary
 from app.db.queries.repair_item import RepairedItem, ScoredBug
+from app.domain.edits.blocks import Block
 from app.domain.metrics.behaviour import USUAL_CUT_OFFS, CutOffs
 from app.domain.metrics.intervals import Estimate
 from app.domain.metrics.repairs import RepairFigures
 from app.domain.protocol.edit_replies import Obstacle
-from app.domain.protocol.policy import Disclosure, History, Protocol
+from app.domain.protocol.policy import Disclosure, History, Prompts, Protocol
 from app.web import wording
 from app.web.board import Line
 from app.web.marks import Mark
@@ -45,7 +46,7 @@ STATES = {
 RULES = {
     "exact": "exact: the known repair itself",
     "wrap": "wrap: the bug starts within the block",
-    "near": "near: unchanged lines around both agree",
+    "near": "near: unchanged lines above and below agree",
     "distant": "distant: the same texts elsewhere",
     "spurious": "spurious: answers to no bug",
 }
@@ -61,15 +62,17 @@ OBSTACLES = {
 
 ITEMS_HEADER = (
     "run", "trajectory", "problem", "buggy_program", "bugs", "odc_classes", "outcome", "round", "verdict", "state",
-    "precision", "recall", "f1", "unit_pass", "edits", "edits_needed", "obstacle", "valid_alternative", "error",
+    "precision", "recall", "f1", "unit_pass", "epsilon", "edits", "edits_needed", "obstacle", "weak", "near_limit",
+    "valid_alternative", "error",
 )  # fmt: skip
 BUGS_HEADER = (
-    "run", "trajectory", "problem", "buggy_program", "round", "bug", "odc_class", "block", "rule", "fixed",
-    "essential", "credit",
+    "run", "trajectory", "problem", "buggy_program", "round", "bug", "odc_class", "odc_subclass", "path", "first_line",
+    "last_line", "edits_needed", "block", "rule", "fixed", "essential", "credit",
 )  # fmt: skip
 ROUNDS_HEADER = (
-    "round", "items", "tasks", "tried", "edits", "edits_needed", "precision", "precision_low", "precision_high",
-    "recall", "recall_low", "recall_high", "f1", "f1_low", "f1_high", "unit_pass", "unit_pass_low", "unit_pass_high",
+    "round", "items", "left_out", "tasks", "tried", "carried", "edits", "edits_needed", "precision", "precision_low",
+    "precision_high", "recall", "recall_low", "recall_high", "f1", "f1_low", "f1_high", "unit_pass", "unit_pass_low",
+    "unit_pass_high",
 )  # fmt: skip
 
 
@@ -158,14 +161,17 @@ def behaviour_words(figures: RepairFigures, cut_offs: CutOffs) -> str:
 
 def mode_words(policy: Protocol) -> str:
     """Prompt and mode in the benchmark's terms where the protocol is one of its own, else the plan."""
+    # The prompts of the benchmark list the tests that feedback may show; ours leaves them to the feedback.
+    listed = "" if policy.prompts is Prompts.HALFLIFE else _LISTED[policy.disclosure]
     if policy.history is not History.APPENDED and policy.attempts > 1:
-        return f"{policy.prompts.value} prompt, {wording.plan(policy).lower()}"
+        return f"{policy.prompts.value} prompt, {wording.plan(policy).lower()}{listed}"
     mode = "single" if policy.attempts == 1 else _MODES.get(policy.disclosure, "iterative with visible cases")
     rounds = "" if policy.attempts == 1 else f", up to {policy.attempts} rounds"
-    return f"{policy.prompts.value} prompt, {mode}{rounds}"
+    return f"{policy.prompts.value} prompt, {mode}{rounds}{listed}"
 
 
 _MODES = {Disclosure.VERDICT: "iterative", Disclosure.ALL: "agentic"}
+_LISTED = {Disclosure.VERDICT: "", Disclosure.VISIBLE: ", visible tests shown", Disclosure.ALL: ", tests shown"}
 
 
 def plane_sentence(lines: Sequence[Line], table: PublishedTable | None, cut_offs: CutOffs) -> str:
@@ -180,7 +186,7 @@ def plane_sentence(lines: Sequence[Line], table: PublishedTable | None, cut_offs
 
 
 def missing_words(summary: RepairSummary) -> list[str]:
-    """What the averages leave out and why, with its count."""
+    """What the averages leave out or count provisionally, and why, with its count."""
     notes = []
     if summary.waiting:
         notes.append(f"{wording.count(summary.waiting, 'item')} still to be scored: the figures are provisional")
@@ -190,6 +196,10 @@ def missing_words(summary: RepairSummary) -> list[str]:
         )
     if summary.unjudged:
         notes.append(f"{wording.count(summary.unjudged, 'item')} without a judged attempt: left out")
+    if summary.unended:
+        notes.append(f"{wording.count(summary.unended, 'item')} not ended: counted by the last score so far")
+    if summary.cut_short:
+        notes.append(f"{wording.count(summary.cut_short, 'item')} cut short: counted by the last score there is")
     return notes
 
 
@@ -200,17 +210,19 @@ def classes_words(classes: Sequence[str | None]) -> str:
 
 def rounds_sentence(summary: RepairSummary) -> str:
     """What the rounds show: whether more of them pass more by changing more."""
-    scored = [one for one in summary.by_round if one.figures.items]
-    if not scored:
-        return "No round is scored yet."
-    first, last = scored[0], scored[-1]
+    first, last = summary.by_round[0], summary.by_round[-1]
+    left_out = ""
+    if summary.left_out:
+        left_out = f" Left out: {wording.count(summary.left_out, 'item')} without a score in some round."
+    if not first.figures.items:
+        return f"No item is scored in every round yet.{left_out}"
     if first is last:
-        return f"One round: {_of(first.figures.precision)} precision, {_of(first.figures.recall)} recall."
+        return f"One round: {_of(first.figures.precision)} precision, {_of(first.figures.recall)} recall.{left_out}"
     return (
-        f"From round 1 to round {len(scored)} precision goes from {_of(first.figures.precision)} to"
+        f"From round {first.name} to round {last.name} precision goes from {_of(first.figures.precision)} to"
         f" {_of(last.figures.precision)}, recall from {_of(first.figures.recall)} to {_of(last.figures.recall)}, the"
         f" pass rate from {_of(first.figures.unit_pass)} to {_of(last.figures.unit_pass)}; edits an item from"
-        f" {edits_an_item(first)} to {edits_an_item(last)}, where {needed_an_item(last)} are needed."
+        f" {edits_an_item(first)} to {edits_an_item(last)}, where {needed_an_item(last)} are needed.{left_out}"
     )
 
 
@@ -224,11 +236,15 @@ def needed_an_item(group: Group) -> str:
     return "–" if not group.figures.items else f"{group.edits_needed / group.figures.items:.1f}"
 
 
-def repairs_document(summary: RepairSummary, cut_offs: CutOffs) -> dict[str, Any]:
-    """The figures of a run. Shares are fractions, None is undefined, with its `status`; rounds count from 1."""
+def repairs_document(summary: RepairSummary, cut_offs: CutOffs, cautions: Sequence[str]) -> dict[str, Any]:
+    """The figures of a run. Shares are fractions, None is undefined, with its `status`; rounds count from 1.
+
+    `cautions`: what limits trust in the run, as a board says it.
+    """
     found = cut_offs.compatible(summary.total.precision, summary.total.unit_pass)
     document = asdict(summary)
     document["round"] = None if summary.round is None else summary.round + 1
+    document["cautions"] = [*cautions, *missing_words(summary)]
     document["behaviour"] = {
         "class": found[0].value if found else None,
         "reached_by_the_intervals": [one.value for one in found],
@@ -247,7 +263,8 @@ def item_document(item: RepairItem) -> dict[str, Any]:
 def repair_document(item: RepairedItem) -> dict[str, Any]:
     """One repair with all that its score rests on; `score` None where it waits, could not be had, or nothing is judged.
 
-    Bugs count from 1, as lines and rounds do; a block is the one of `blocks` with its name.
+    Bugs count from 1, as lines and rounds do; a block is the one of `blocks` with its name. No figure counts a
+    `surplus` repair.
     """
     repair = item.repair
     score = None if repair is None else repair.score
@@ -256,7 +273,8 @@ def repair_document(item: RepairedItem) -> dict[str, Any]:
     return {
         "trajectory": item.trajectory.id,
         "label": item.label,
-        "rounds": len(item.attempts),
+        "rounds": sum(not item.surplus(attempt) for attempt in item.attempts),
+        "surplus": repair is not None and item.surplus(repair.attempt),
         "round": None if repair is None else repair.attempt.attempt_index + 1,
         "attempt_id": None if repair is None else repair.attempt.id,
         "verdict": None if repair is None else repair.attempt.verdict,
@@ -310,29 +328,31 @@ def item_rows(run_id: int, items: Iterator[RepairItem]) -> Iterator[Sequence[Any
         yield [
             run_id, item.trajectory_id, item.problem_key, item.buggy_key, item.bugs, list(item.odc_classes),
             item.outcome, None if item.attempt_index is None else item.attempt_index + 1, item.verdict,
-            item.state.value, item.precision, item.recall, item.f1, item.unit_pass, item.edits, item.edits_needed,
-            item.obstacle, item.valid_alternative, item.error,
+            item.state.value, item.precision, item.recall, item.f1, item.unit_pass, item.epsilon, item.edits,
+            item.edits_needed, item.obstacle, item.weak, item.near_limit, item.valid_alternative, item.error,
         ]  # fmt: skip
 
 
 def bug_rows(run_id: int, bugs: Iterator[ScoredBug]) -> Iterator[Sequence[Any]]:
     """A row a bug and round, by `BUGS_HEADER`."""
     for bug in bugs:
-        score = bug.score
+        score, known, needed = bug.score, bug.bug, Block(bug.bug.edits)
         yield [
             run_id, bug.trajectory_id, bug.problem_key, bug.buggy_key, bug.attempt_index + 1, score.bug_index + 1,
-            bug.odc_class, None if score.block is None else block_name(score.block), score.rule, score.fixed,
-            score.essential, score.credit,
+            known.odc_class, known.odc_subclass, needed.path, needed.start, needed.end, len(needed),
+            None if score.block is None else block_name(score.block), score.rule, score.fixed, score.essential,
+            score.credit,
         ]  # fmt: skip
 
 
 def round_rows(summary: RepairSummary) -> Iterator[Sequence[Any]]:
     """A row a round, by `ROUNDS_HEADER`."""
-    for number, (group, tried) in enumerate(zip(summary.by_round, summary.tried, strict=True), start=1):
+    for group, tried, carried in zip(summary.by_round, summary.tried, summary.carried, strict=True):
         figures = group.figures
         estimates = (figures.precision, figures.recall, figures.f1, figures.unit_pass)
         yield [
-            number, figures.items, figures.tasks, tried, group.edits, group.edits_needed,
+            group.name, figures.items, summary.left_out, figures.tasks, tried, carried, group.edits,
+            group.edits_needed,
             *(value for one in estimates for value in (one.estimate, one.low, one.high)),
         ]  # fmt: skip
 

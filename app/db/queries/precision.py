@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import Enum, StrEnum
 from functools import cache
 from itertools import groupby
 from typing import Any, NamedTuple, TypeVar
@@ -25,6 +25,7 @@ from app.db.models import (
     RepairScore,
     Run,
     Trajectory,
+    TrajectoryOutcome,
 )
 from app.db.queries.labels import trajectory_label
 from app.db.queries.run import times
@@ -136,8 +137,12 @@ class RepairSummary:
     An item that was solved before a round keeps the score that it had: only failing items try again. `items` = scored +
     `waiting` + `failed` + `unjudged`, and only the scored are averaged and their edits counted. By class, an item with
     bugs of several classes stands apart. `unchanged`: scored items whose repair changes nothing, `obstacles` of them by
-    why a reply gave none. `weak`, `near_limit`: scored items some of whose verdicts are so. `tried`: items that had an
-    attempt in each round.
+    why a reply gave none. `weak`, `near_limit`: scored items some of whose verdicts are so. `unended`, `cut_short`:
+    scored items that count with an earlier round's score though they failed it, because the next is still to come or
+    never will. `scores_failed`: repairs of any round whose score could not be had.
+
+    Rounds are compared over the items that are scored in every one of them, without `left_out` others; `by_round` names
+    them from 1. Of each, `tried` are the items that had an attempt in it, `carried` those unended or cut short before.
     """
 
     run_id: int
@@ -147,6 +152,9 @@ class RepairSummary:
     waiting: int
     failed: int
     unjudged: int
+    unended: int
+    cut_short: int
+    scores_failed: int
     epsilons: tuple[int, ...]
     total: RepairFigures
     edits: int
@@ -155,6 +163,8 @@ class RepairSummary:
     by_class: tuple[Group, ...]
     by_round: tuple[Group, ...]
     tried: tuple[int, ...]
+    carried: tuple[int, ...]
+    left_out: int
     bugs_by_class: tuple[BugGroup, ...]
     unchanged: int
     obstacles: dict[str, int]
@@ -163,7 +173,7 @@ class RepairSummary:
     to_audit: int
     """Scored items that pass all tests with recall 0."""
     audited: int
-    """Scored items that a person marked as valid alternatives."""
+    """Those of them that a person marked as valid alternatives."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,9 +198,13 @@ class RepairItem:
     recall: float | None
     f1: float | None
     unit_pass: bool | None
+    epsilon: int | None
     edits: int | None
     edits_needed: int
     obstacle: str | None
+    weak: bool | None
+    near_limit: int | None
+    """Programs pieced together for the score whose verdict was near the time limit."""
     valid_alternative: bool | None
 
 
@@ -243,7 +257,10 @@ def repair_summary(session: Session, run_id: int, round: int | None = None) -> R
     rows = _as_of_round(found, round)
     scored = _only_scored(rows)
     states = Counter(_state(row.score) for row in rows)
-    at_round = [_as_of_round(found, number) for number in range(protocol.attempts)]
+    carried = Counter(_carried(attempts, round) for row, attempts in zip(rows, found, strict=True) if _has_score(row))
+    compared = [attempts for attempts in found if all(map(_has_score, attempts))]
+    rounds = range(protocol.attempts)
+    at_round = [_as_of_round(compared, number) for number in rounds]
     draw = cache(Resamples)
     return RepairSummary(
         run_id=run_id,
@@ -253,21 +270,28 @@ def repair_summary(session: Session, run_id: int, round: int | None = None) -> R
         waiting=states[ItemState.WAITING],
         failed=states[ItemState.FAILED],
         unjudged=total - len(rows),
+        unended=carried[_Carried.UNENDED],
+        cut_short=carried[_Carried.CUT_SHORT],
+        scores_failed=sum(_state(row.score) is ItemState.FAILED for attempts in found for row in attempts),
         epsilons=tuple(sorted({row.score.epsilon for row in scored})),
         total=repair_figures(_columns(scored), draw=draw),
         edits=sum(row.score.edits for row in scored),
         edits_needed=sum(row.item.edits_needed for row in scored),
         by_bugs=_grouped(scored, [row.item.bug_count for row in scored], draw),
         by_class=_grouped(scored, [_class_of(row.item.odc_classes) for row in scored], draw),
-        by_round=tuple(_group(str(number), _only_scored(rows), draw) for number, rows in enumerate(at_round)),
+        by_round=tuple(_group(str(number), rows, draw) for number, rows in enumerate(at_round, start=1)),
         tried=tuple(sum(row.score.attempt_index == number for row in rows) for number, rows in enumerate(at_round)),
+        carried=tuple(sum(_carried(attempts, number) is not None for attempts in compared) for number in rounds),
+        left_out=len(found) - len(compared),
         bugs_by_class=_bugs_by_class(session, run_id, round),
         unchanged=sum(row.score.edits == 0 for row in scored),
         obstacles=dict(Counter(row.score.obstacle for row in scored if row.score.obstacle is not None)),
         weak=sum(row.score.weak for row in scored),
         near_limit=sum(row.score.near_limit > 0 for row in scored),
         to_audit=sum(row.score.unit_pass and row.score.recall == 0 for row in scored),
-        audited=sum(row.score.valid_alternative or False for row in scored),
+        audited=sum(
+            row.score.unit_pass and row.score.recall == 0 and row.score.valid_alternative is True for row in scored
+        ),
     )
 
 
@@ -377,6 +401,7 @@ def _scored_items(session: Session, run_id: int) -> list[list[_Scored]]:
     items = session.execute(
         select(
             Trajectory.id,
+            Trajectory.outcome,
             ProblemRow.tests_hash,
             BuggyProgramRow.bug_count,
             BuggyProgramRow.odc_classes,
@@ -407,8 +432,30 @@ def _as_of_round(found: Sequence[Sequence[_Scored]], round: int | None) -> list[
     return [attempts[-1 if round is None else min(round, len(attempts) - 1)] for attempts in found]
 
 
+class _Carried(Enum):
+    """Why an item counts with the score of an earlier round that it failed."""
+
+    UNENDED = 1
+    CUT_SHORT = 2
+
+
+def _carried(attempts: Sequence[_Scored], round: int | None) -> _Carried | None:
+    """None where the item has an attempt in the round, or ended by the rules."""
+    outcome = attempts[0].item.outcome
+    if (round is not None and round < len(attempts)) or outcome in _ENDED_BY_THE_RULES:
+        return None
+    return _Carried.UNENDED if outcome is None else _Carried.CUT_SHORT
+
+
+_ENDED_BY_THE_RULES = (TrajectoryOutcome.SOLVED, TrajectoryOutcome.VISIBLE_ONLY, TrajectoryOutcome.EXHAUSTED)
+
+
+def _has_score(row: _Scored) -> bool:
+    return row.score.precision is not None
+
+
 def _only_scored(rows: Iterable[_Scored]) -> list[_Scored]:
-    return [row for row in rows if row.score.precision is not None]
+    return [row for row in rows if _has_score(row)]
 
 
 def _columns(rows: Sequence[_Scored]) -> Repairs:
@@ -490,9 +537,12 @@ def _item(row: Row[*tuple[Any, ...]]) -> RepairItem:
         recall=row.recall,
         f1=row.f1,
         unit_pass=row.unit_pass,
+        epsilon=row.epsilon,
         edits=row.edits,
         edits_needed=row.edits_needed,
         obstacle=row.obstacle,
+        weak=row.weak,
+        near_limit=row.near_limit,
         valid_alternative=row.valid_alternative,
     )
 

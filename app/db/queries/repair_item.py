@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session, undefer
@@ -22,7 +23,7 @@ from app.db.queries.labels import trajectory_label
 from app.db.queries.run import RunHead, run_head
 from app.db.queries.trajectory import neighbour
 from app.domain.errors import NotFoundError
-from app.domain.problems import BuggyProgram
+from app.domain.problems import Bug, BuggyProgram
 from app.domain.programs import Program
 
 
@@ -44,10 +45,7 @@ class Repair:
 
 @dataclass(frozen=True, slots=True)
 class RepairedItem:
-    """A buggy program of a run, and the attempt looked at: None where there is none yet.
-
-    `counted` is how many of its `attempts` count; those behind are surplus.
-    """
+    """A buggy program of a run, and the attempt looked at: None where there is none yet."""
 
     head: RunHead
     trajectory: Trajectory
@@ -59,6 +57,11 @@ class RepairedItem:
     previous_id: int | None
     next_id: int | None
 
+    def surplus(self, attempt: Attempt) -> bool:
+        """Whether it lies behind the attempt that ended the item, so that no figure counts it."""
+        ended = self.trajectory.outcome is not None
+        return ended and attempt.verdict is not None and attempt.attempt_index >= self.trajectory.attempts_judged
+
 
 @dataclass(frozen=True, slots=True)
 class ScoredBug:
@@ -68,7 +71,7 @@ class ScoredBug:
     problem_key: str
     buggy_key: str
     attempt_index: int
-    odc_class: str | None
+    bug: Bug
     score: BugScore
 
 
@@ -109,26 +112,25 @@ def repaired_item(session: Session, run_id: int, trajectory_id: int, attempt_ind
 
 
 def scored_bugs(session: Session, run_id: int) -> Iterator[ScoredBug]:
-    """Every known bug in every scored attempt of a run, in the run's order."""
+    """Every known bug in every scored attempt of a run that counts, in the run's order."""
     rows = session.execute(
-        select(
-            Trajectory.id,
-            ProblemRow.key,
-            BuggyProgramRow.key,
-            BuggyProgramRow.odc_classes,
-            Attempt.attempt_index,
-            BugScore,
-        )
+        select(Trajectory.id, ProblemRow.key, BuggyProgramRow.id, BuggyProgramRow.key, Attempt.attempt_index, BugScore)
         .join(Attempt, Attempt.id == BugScore.attempt_id)
         .join(Trajectory, Trajectory.id == Attempt.trajectory_id)
         .join(ProblemRow, ProblemRow.id == Trajectory.problem_id)
         .join(BuggyProgramRow, BuggyProgramRow.id == Trajectory.buggy_program_id)
-        .where(Trajectory.run_id == run_id)
+        .where(Trajectory.run_id == run_id, Attempt.attempt_index < Trajectory.attempts_judged)
         .order_by(Trajectory.position, Attempt.attempt_index, BugScore.bug_index)
         .execution_options(yield_per=500)
     )
-    for trajectory_id, problem_key, buggy_key, classes, attempt_index, score in rows:
-        yield ScoredBug(trajectory_id, problem_key, buggy_key, attempt_index, classes[score.bug_index], score)
+
+    @lru_cache(maxsize=1)  # all bugs of an item come in a row
+    def known(buggy_id: int) -> BuggyProgram:
+        return session.execute(select(BuggyProgramRow.definition).where(BuggyProgramRow.id == buggy_id)).scalar_one()
+
+    for trajectory_id, problem_key, buggy_id, buggy_key, attempt_index, score in rows:
+        bug = known(buggy_id).bugs[score.bug_index]
+        yield ScoredBug(trajectory_id, problem_key, buggy_key, attempt_index, bug, score)
 
 
 def _repair(session: Session, attempt: Attempt) -> Repair:

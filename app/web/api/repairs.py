@@ -7,10 +7,12 @@ from fastapi import APIRouter, Query
 from app.db.base import LARGEST_ID
 from app.db.queries.precision import ItemFilter, ItemKind, repair_items, repair_summary
 from app.db.queries.repair_item import repaired_item
+from app.db.queries.run import run_head
 from app.domain.metrics.behaviour import USUAL_CUT_OFFS, CutOffs
 from app.domain.protocol.policy import MAX_ATTEMPTS
 from app.web.deps import RowId, State
 from app.web.repairs import item_document, repair_document, repairs_document
+from app.web.whole_run import run_line
 
 router = APIRouter(prefix="/api/runs/{run_id}/precision", tags=["runs"])
 
@@ -29,11 +31,13 @@ def get_repairs(
     """The figures of a run that starts from buggy programs: as a whole, by number of bugs, by class, and by round.
 
     Averages over the items that have a score, with 95 % intervals over base tasks; how many have none, and why, stands
-    beside. Shares are fractions, null is undefined with its `status`. `precision` and `pass` are cut-offs in percent.
+    beside, and rounds are compared over the items scored in all of them. `cautions` limit trust in the figures. Shares
+    are fractions, null is undefined with its `status`. `precision` and `pass` are cut-offs in percent.
     """
     with state.db.read() as session:
         summary = repair_summary(session, run_id, None if round is None else round - 1)
-    return repairs_document(summary, CutOffs(precision / 100, pass_ / 100))
+        line = run_line(session, run_head(session, run_id))
+    return repairs_document(summary, CutOffs(precision / 100, pass_ / 100), line.cautions)
 
 
 @router.get("/items")

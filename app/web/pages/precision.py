@@ -41,7 +41,8 @@ def show_precision(request: Request, state: State) -> Response:
         )
         view = view_board(state.db, board)
         lines = list(board_lines(state.db, view, board.rows))
-    kept = [] if chosen is None else [("set", str(chosen.id))]
+    unfinished = [("unfinished", "1")] if asked.unfinished else []
+    kept = unfinished if chosen is None else [("set", str(chosen.id)), *unfinished]
     kept.append(("published", NO_TABLE if table is None else table.slug))
     context = {
         "sets": sets,
@@ -55,6 +56,7 @@ def show_precision(request: Request, state: State) -> Response:
         "tables": TABLES,
         "on_the_plane": ON_THE_PLANE,
         "cut_offs": cut_offs,
+        "kept": unfinished,
         "shown": shown,
         "address": urlencode([*kept, *shown.cut_off_pairs(cut_offs)]),
     }

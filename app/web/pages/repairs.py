@@ -23,6 +23,7 @@ from app.web.repairs import RepairQuery
 from app.web.rounds import rounds_drawing
 from app.web.tables import csv_lines
 from app.web.three_way import Gap, Row, block_name, folded, three_way
+from app.web.whole_run import run_line
 
 router = APIRouter(prefix="/runs/{run_id}/precision")
 
@@ -45,10 +46,12 @@ def show_repairs(request: Request, state: State, run_id: RowId) -> Response:
         head = run_head(session, run_id)
         summary = repair_summary(session, run_id, query.round)
         items = repair_items(session, run_id, query.round, query.after, query.wanted)
+        line = run_line(session, head)
     context = {
         "head": head,
         "run": head.run,
         "summary": summary,
+        "line": line,
         "items": items,
         "query": query,
         "path": f"/runs/{run_id}/precision",
@@ -120,8 +123,10 @@ def mark_item(
         attempt = item.repair.attempt
         try:
             audit_repair(state.db, run_id, attempt.id, valid_alternative=MARKS[form.mark], note=form.note)
-        except (InputError, ConflictError) as error:
+        except InputError as error:
             errors["note"] = str(error).removeprefix("note: ")
+        except ConflictError as error:
+            errors["mark"] = str(error)
         else:
             where = urlencode({"round": attempt.attempt_index + 1})
             return RedirectResponse(f"/runs/{run_id}/precision/{trajectory_id}?{where}#audit", status_code=303)

@@ -52,6 +52,9 @@ def test_the_plane_shows_the_runs_of_one_set_and_published_rows_named_as_such(
     none = words(client.get("/precision?published=none&precision=90&pass=95").text)
     assert "2 runs: 1 pass-oriented: regenerating, 1 weak and imprecise." in none
     assert "published (PDB-Single)" not in none
+    kept = '<input type="hidden" name="unfinished" value="1">'
+    assert kept in client.get("/precision?unfinished=1").text
+    assert kept not in client.get("/precision").text
 
 
 def test_without_a_run_the_plane_says_what_to_do(client: TestClient) -> None:
