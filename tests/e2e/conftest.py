@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import uvicorn
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 
 from app.config import Settings
 from app.db.session import Database
@@ -19,6 +19,9 @@ from tests.fixtures.example_data import Example, store_example
 
 CHROMIUM = "/usr/bin/chromium"
 START_SECONDS = 20
+
+# Other tests may keep the cores busy meanwhile: what is expected may take its time.
+expect.set_options(timeout=15_000)
 
 
 @dataclass(frozen=True)

@@ -1,20 +1,12 @@
-"""axe finds nothing serious on any page, with everything folded open, on a desktop and a phone, light and dark."""
-
-from pathlib import Path
+"""axe finds nothing serious on refused forms and on pages that are not there; on all others, see their own tests."""
 
 import pytest
 from playwright.sync_api import Browser
 
 from tests.e2e.conftest import Served
-from tests.e2e.test_pages_in_a_browser import PATHS, address
+from tests.e2e.visits import AXE, SERIOUS, wrong_with
 
-AXE = (Path(__file__).parents[1] / "vendor" / "axe" / "axe.min.js").read_text()
-SERIOUS = """async () => (await axe.run(document, {resultTypes: ["violations"]})).violations
-  .filter(found => ["serious", "critical"].includes(found.impact))
-  .map(found => `${found.id}: ${found.nodes.slice(0, 3).map(node => node.html.slice(0, 160)).join(" | ")}`)"""
 ERRORS = ["/runs/99999", "/models/99999"]
-
-
 FORMS = [("/runs/new", "Start the run"), ("/models", "Add the model"), ("/problem-sets/new", "Upload and try it")]
 
 
@@ -38,18 +30,8 @@ def test_nothing_serious_or_critical_about_refused_forms(
     assert found == []
 
 
-@pytest.mark.parametrize("path", [*PATHS, *ERRORS])
-def test_nothing_serious_or_critical(browser: Browser, served: Served, path: str) -> None:
+@pytest.mark.parametrize("path", ERRORS)
+def test_nothing_is_wrong_with_an_error(browser: Browser, served: Served, path: str) -> None:
     context = browser.new_context()
-    page = context.new_page()
-    found: list[str] = []
-    for width in (1280, 375):
-        page.set_viewport_size({"width": width, "height": 900})
-        for scheme in ("light", "dark"):
-            page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-            page.goto(served.url + address(served, path))
-            page.evaluate("document.querySelectorAll('details').forEach(part => { part.open = true; })")
-            page.evaluate(AXE)
-            found += [f"{width} {scheme} {violation}" for violation in page.evaluate(SERIOUS)]
+    assert wrong_with(context, served.url, path, answers=404) == []
     context.close()
-    assert found == []

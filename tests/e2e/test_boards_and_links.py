@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, expect
 
 from tests.e2e.conftest import Served
-from tests.e2e.test_accessibility import AXE, SERIOUS
+from tests.e2e.visits import wrong_with
 
 
 @pytest.fixture
@@ -28,45 +28,14 @@ def share(reader: BrowserContext, served: Served, path: str) -> str:
     return address
 
 
-def faults_of(page: Page, url: str) -> list[str]:
-    """What goes wrong on a page from now on."""
-    faults: list[str] = []
-    page.on("console", lambda message: faults.append(message.text) if message.type != "log" else None)
-    page.on("pageerror", lambda error: faults.append(str(error)))
-    page.on(
-        "request",
-        lambda request: None if request.url.startswith((url, "data:")) else faults.append(request.url),
-    )
-    return faults
-
-
-@pytest.mark.parametrize("width", [1280, 375])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_pages_are_drawn_without_a_fault_and_fit_their_screen(
-    browser: Browser, reader: BrowserContext, served: Served, width: int, scheme: str
-) -> None:
+def test_nothing_is_wrong_with_the_pages(browser: Browser, reader: BrowserContext, served: Served) -> None:
     board = f"/leaderboard?set={served.example.problem_set}&unfinished=1"
     run = f"/runs/{served.example.completed}"
-    context = browser.new_context(
-        viewport={"width": width, "height": 900},
-        color_scheme="dark" if scheme == "dark" else "light",
-        reduced_motion="reduce",
-    )
-    page = context.new_page()
-    faults, wrong = faults_of(page, served.url), list[str]()
-    paths = [board, "/share", f"/share/new?run={served.example.completed}"]
-    for address in [*(served.url + path for path in paths), share(reader, served, board), share(reader, served, run)]:
-        page.goto(address)
-        if page.locator("[data-chart]").count():
-            expect(page.locator(".chart .main-svg").first).to_be_visible()
-        assert page.evaluate("document.documentElement.scrollWidth") <= width, address
-        wrong += faults
-        page.evaluate("document.querySelectorAll('details').forEach(part => { part.open = true; })")
-        page.evaluate(AXE)
-        wrong += page.evaluate(SERIOUS)
-        faults.clear()  # axe itself offends against the policy
+    links = [share(reader, served, path).removeprefix(served.url) for path in (board, run)]
+    context = browser.new_context()
+    for path in (board, "/share", f"/share/new?run={served.example.completed}", *links):
+        assert wrong_with(context, served.url, path) == []
     context.close()
-    assert wrong == []
 
 
 def test_the_board_is_sorted_narrowed_and_opened_without_scripts(reader: BrowserContext, served: Served) -> None:

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page
 from app.config import Settings
 from app.db.session import Database
 from tests.e2e.conftest import serve
-from tests.e2e.test_accessibility import AXE, SERIOUS
+from tests.e2e.visits import AXE, SERIOUS
 from tests.fixtures.example_data import store_example
 
 PASSWORD = "correct horse battery"

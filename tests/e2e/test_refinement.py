@@ -12,7 +12,7 @@ from app.config import Settings
 from app.db.session import Database
 from app.domain.protocol.policy import Protocol
 from tests.e2e.conftest import serve
-from tests.e2e.test_accessibility import AXE, SERIOUS
+from tests.e2e.visits import AXE, SERIOUS
 from tests.fixtures.example_data import store_model, store_problem_set, store_run
 
 CELLS = [(0.1, 0.3, 4), (0.1, 0.95, 6), (0.9, 0.3, 9), (0.9, 0.95, 7)]
