@@ -228,7 +228,8 @@ LARGE_VALUES: dict[str, list[object]] = {
     "cake_orders": [20000 + 10000],
     # Texts of n letters without "aa": Fibonacci numbers, 2 for n = 1 and 3 for n = 2. 25 letters are left; none is.
     "safe_plates": [FIBONACCI[302], 25**100, 0],
-    "wet_road": [[*range(1, 10001), 30000]],
+    # One of every three thousand million metres, 10,000 times; and then all of them.
+    "wet_road": [[k * 10**9 for k in range(1, 10001)] + [3 * 10**13]],
     # Whole points inside a right triangle of legs n: 1 + 2 + ... + (n - 2); of a rectangle those off its sides.
     "orchard_trees": [math.comb(10**9 - 1, 2), (10**9 - 1) * (10**8 - 1)],
     # One call after the other; each calls the next; and the first of 10,000 calls goes to the one who has 10,000 below.
