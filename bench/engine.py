@@ -158,8 +158,8 @@ def _run(group: Group, db: Database, queue: Queue, settings: Settings, problem_s
     queue.wake(WorkerKind.GENERATE, in_flight)
 
     def ended() -> bool:
-        with db.read() as session:
-            return session.get_one(Run, run_id).status == RunStatus.COMPLETED
+        with db.query() as connection:  # the machine's cores are few: looking must cost next to nothing
+            return connection.scalar(select(Run.status).where(Run.id == run_id)) == RunStatus.COMPLETED
 
     group.watch(until=ended)
     return run_id

@@ -17,7 +17,7 @@ from app.db.session import Database
 from app.domain.errors import LeaseLost, StorageError
 from app.domain.work import Step, WorkerKind
 from app.services.add_arms import start_decided_arms
-from app.services.claim import Claim, claim_due, renew
+from app.services.claim import ANY_CLAIMABLE, Claim, claim_due, renew
 from app.services.heartbeats import beat, leave
 from app.services.measure_runs import measure_unmeasured
 from app.services.share_attempts import share_attempts
@@ -87,8 +87,8 @@ class Worker:
         self._queue = queue
         self._steps = steps
         self._jobs = jobs
-        # Asked at every step, of all jobs at once: each mostly has nothing due.
-        self._due_jobs = select(*(one.any_due for one in jobs)) if jobs else None
+        # Asked after every step, of everything at once: mostly nothing is due, and looking must not queue for locks.
+        self._what_is_due = select(ANY_CLAIMABLE, *(one.any_due for one in jobs))
         self._lease_seconds = lease_seconds
         self._sweep_seconds = sweep_seconds
         self._stopping = threading.Event()
@@ -125,12 +125,14 @@ class Worker:
     def drain(self) -> None:
         """Claim and perform steps until none is due. Messages that come meanwhile find nothing and cost a query."""
         with self._lock:
-            # A worker at rest is woken for a reason; beside busy threads, a wake-up mostly finds nothing left.
+            # A worker at rest is woken for a step; beside busy threads, a wake-up mostly finds nothing left.
             expected = self._draining == 0
             self._draining += 1
         try:
-            while not self._stopping.is_set() and self._perform_next(expected):
-                expected = False
+            if expected and not self._stopping.is_set():
+                self._perform_step()
+            while not self._stopping.is_set() and self._perform_what_is_due():
+                pass
         except StorageError as error:
             # The sweep comes back to it once the database does.
             log.warning("database unusable", extra={"error": str(error)})
@@ -138,21 +140,17 @@ class Worker:
             with self._lock:
                 self._draining -= 1
 
-    def _perform_next(self, expected: bool) -> bool:
+    def _perform_what_is_due(self) -> bool:
         # One of each in turn: neither a large run nor a large re-judging keeps the others waiting.
-        performed = self._perform_step(expected)
-        done = [jobs.perform_next() for jobs in self._with_jobs_due()]
+        with self._db.query() as connection:
+            now = {"kind": self.kind.value, "now": datetime.now(UTC)}
+            step, *of_jobs = connection.execute(self._what_is_due, now).one()
+        performed = step and self._perform_step()
+        done = [jobs.perform_next() for jobs, due in zip(self._jobs, of_jobs, strict=True) if due]
         return performed or any(done)
 
-    def _with_jobs_due(self) -> list[Jobs]:
-        if self._due_jobs is None:
-            return []
-        with self._db.query() as connection:
-            due = connection.execute(self._due_jobs, {"now": datetime.now(UTC)}).one()
-        return [jobs for jobs, is_due in zip(self._jobs, due, strict=True) if is_due]
-
-    def _perform_step(self, expected: bool) -> bool:
-        claims = claim_due(self._db, self.kind, 1, self._lease_seconds, expected=expected)
+    def _perform_step(self) -> bool:
+        claims = claim_due(self._db, self.kind, 1, self._lease_seconds)
         for claim in claims:
             with self._holding(claim):
                 wakes = self._perform(claim)

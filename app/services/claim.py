@@ -26,7 +26,7 @@ from app.db.models import ModelEndpoint, Run, RunStatus, Trajectory
 from app.db.session import Database
 from app.domain.errors import LeaseLost
 from app.domain.work import Step, WorkerKind
-from app.services.spending import Budget, settle_lost_requests
+from app.services.spending import PENDING_REQUEST, Budget, settle_lost_requests
 
 _CLAIM_LOCK = {WorkerKind.GENERATE: 7_301_001, WorkerKind.EXECUTE: 7_301_002}
 """PostgreSQL advisory locks, one a kind: limits are counted and taken by one claimer at a time (about 2 ms)."""
@@ -78,13 +78,9 @@ _FIRSTS_OF_RUNS = (
     # Due by its own columns too: PostgreSQL looks at those again where the row has changed before it was locked.
     .where(Run.status == RunStatus.RUNNING.value, _MAY_ASK, _is_due(_first))
 )
-_ANY_CLAIMABLE = select(_FIRSTS_OF_RUNS.exists())
+ANY_CLAIMABLE: ColumnElement[bool] = _FIRSTS_OF_RUNS.exists()
+"""Whether a worker of `:kind` could claim a step at `:now`, within every limit."""
 _OLDEST = select(func.min(Trajectory.due_at)).where(Trajectory.id.in_(select(_FIRSTS_OF_RUNS.subquery().c.id)))
-_NEXT = (
-    _FIRSTS_OF_RUNS.order_by(_of_run(_IS_HELD), Run.last_claimed_at.asc().nulls_first(), Run.id)
-    .limit(1)
-    .with_for_update(of=_first, skip_locked=True)
-)
 _ROOM_OF_RUNS = (
     select(
         ModelEndpoint.id,
@@ -97,11 +93,24 @@ _ROOM_OF_RUNS = (
     .join(ModelEndpoint, ModelEndpoint.id == Run.endpoint_id)
     .where(Run.status == RunStatus.RUNNING.value)
 )
-_TAKE = (
+_next = _FIRSTS_OF_RUNS.order_by(_of_run(_IS_HELD), Run.last_claimed_at.asc().nulls_first(), Run.id)
+_TAKE_NEXT = (
     update(Trajectory)
-    .where(Trajectory.id == bindparam("trajectory"))
-    .values(lease_number=bindparam("lease"), lease_expires_at=bindparam("expires"), waiting_for=None)
+    .where(
+        Trajectory.id
+        == _next.with_only_columns(_first.id).limit(1).with_for_update(of=_first, skip_locked=True).scalar_subquery()
+    )
+    .values(lease_number=Trajectory.lease_number + 1, lease_expires_at=bindparam("expires"), waiting_for=None)
+    # Of a step that is being claimed, a request without an answer is one whose worker died.
+    .returning(
+        Trajectory.id,
+        Trajectory.run_id,
+        Trajectory.step,
+        Trajectory.lease_number,
+        PENDING_REQUEST.label("request_lost"),
+    )
 )
+_LOCK = text("SELECT pg_advisory_xact_lock(:key)")
 _SERVED = (
     update(Run).where(Run.id == bindparam("run")).values(last_claimed_at=bindparam("now"), revision=Run.revision + 1)
 )
@@ -151,31 +160,21 @@ class Held:
     budget: Budget
 
 
-def claim_due(db: Database, kind: WorkerKind, n: int, lease_seconds: float, *, expected: bool = False) -> list[Claim]:
-    """Claim up to `n` due steps. Where one is `expected`, without looking first whether there is any.
+def claim_due(db: Database, kind: WorkerKind, n: int, lease_seconds: float) -> list[Claim]:
+    """Claim up to `n` due steps.
 
     The run with the fewest steps in flight is served first, the one served longest ago among equals; within a
     run the earliest problem. A run never has more trajectories under way (begun and not ended) than its limit:
     they finish one after the other, partial results are whole, and a server that caches prompts sees each
     conversation grow. An endpoint never gets more requests at once than its own limit.
     """
-    # Most looks find nothing; they must not queue for the write lock.
-    if not expected and not any_claimable(db, kind):
-        return []
     with db.transaction() as connection:
         if not db.sqlite:
-            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _CLAIM_LOCK[kind]})
-        now = _now()
+            connection.execute(_LOCK, {"key": _CLAIM_LOCK[kind]})
         claims: list[Claim] = []
-        while len(claims) < n and (claim := _claim_one(connection, kind, now, lease_seconds)):
+        while len(claims) < n and (claim := _claim_one(connection, kind, lease_seconds)):
             claims.append(claim)
         return claims
-
-
-def any_claimable(db: Database, kind: WorkerKind) -> bool:
-    """Whether a worker could claim a step of `kind` now, within every limit."""
-    with db.query() as connection:
-        return bool(connection.scalar(_ANY_CLAIMABLE, _at(kind, _now())))
 
 
 def claimable_count(db: Database, kind: WorkerKind) -> int:
@@ -223,17 +222,16 @@ def fenced(connection: Connection, claim: Claim) -> Held:
     return Held(trajectory_id, run_id, failures, sandbox_failures, run_status, Budget(*budget))
 
 
-def _claim_one(connection: Connection, kind: WorkerKind, now: datetime, lease_seconds: float) -> Claim | None:
-    found = connection.execute(_NEXT, _at(kind, now)).one_or_none()
+def _claim_one(connection: Connection, kind: WorkerKind, lease_seconds: float) -> Claim | None:
+    now = _now()
+    due = _at(kind, now) | {"expires": now + timedelta(seconds=lease_seconds)}
+    found = connection.execute(_TAKE_NEXT, due).one_or_none()
     if found is None:
         return None
-    if found.lease_expires_at is not None:
+    if found.request_lost:
         settle_lost_requests(connection, found.run_id, found.id)
-    lease = found.lease_number + 1
-    expires = now + timedelta(seconds=lease_seconds)
-    connection.execute(_TAKE, {"trajectory": found.id, "lease": lease, "expires": expires})
     connection.execute(_SERVED, {"run": found.run_id, "now": _now()})
-    return Claim(found.id, found.run_id, Step(found.step), lease)
+    return Claim(found.id, found.run_id, Step(found.step), found.lease_number)
 
 
 def _at(kind: WorkerKind, now: datetime) -> dict[str, object]:

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from sqlalchemy import Connection, bindparam, select, update
+from sqlalchemy import ColumnElement, Connection, bindparam, select, update
 
-from app.db.models import ModelRequestRow, RequestState, Run
+from app.db.models import ModelRequestRow, RequestState, Run, Trajectory
 from app.domain.ports import Message, ModelReply, Sampling
 
 _MESSAGE_OVERHEAD = 16
@@ -35,9 +35,15 @@ _CLOSE = (
     .values(state=bindparam("becomes"), error=bindparam("why"), settled_at=bindparam("now"))
     .returning(ModelRequestRow.tokens_reserved, ModelRequestRow.cost_reserved)
 )
-_PENDING = select(ModelRequestRow.id).where(
-    ModelRequestRow.trajectory_id == bindparam("trajectory"), ModelRequestRow.state == RequestState.PENDING
+_IS_PENDING = ModelRequestRow.state == RequestState.PENDING
+_PENDING = select(ModelRequestRow.id).where(ModelRequestRow.trajectory_id == bindparam("trajectory"), _IS_PENDING)
+PENDING_REQUEST: ColumnElement[bool] = (
+    select(ModelRequestRow.id)
+    .where(ModelRequestRow.trajectory_id == Trajectory.id, _IS_PENDING)
+    .correlate(Trajectory)
+    .exists()
 )
+"""Whether a request of a trajectory has neither an answer nor an end."""
 
 
 @dataclass(frozen=True, slots=True)
