@@ -5,20 +5,22 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Protocol
 
 from sqlalchemy import ColumnElement, select
 
 from app.adapters.queue import Queue
+from app.db.models import Trajectory
 from app.db.session import Database
 from app.domain.errors import LeaseLost, StorageError
 from app.domain.work import Step, WorkerKind
 from app.services.add_arms import start_decided_arms
-from app.services.claim import ANY_CLAIMABLE, Claim, claim_due, renew
+from app.services.claim import ANY_CLAIMABLE, Claim, claim_due
 from app.services.heartbeats import beat, leave
+from app.services.leases import HeldLeases
 from app.services.measure_runs import measure_unmeasured
 from app.services.share_attempts import share_attempts
 from app.services.steps.failure import put_off_failed
@@ -47,13 +49,11 @@ class Jobs(Protocol):
 
     any_due: ColumnElement[bool]
     """Whether one is due at `:now`."""
+    leases: HeldLeases
+    """Of those under way."""
 
     def perform_next(self) -> bool:
         """Do one that is due; False where none is. Raises StorageError."""
-        ...
-
-    def renew(self) -> None:
-        """Extend the leases of those under way."""
         ...
 
     def due(self) -> int:
@@ -92,7 +92,7 @@ class Worker:
         self._lease_seconds = lease_seconds
         self._sweep_seconds = sweep_seconds
         self._stopping = threading.Event()
-        self._held: set[Claim] = set()
+        self._leases = HeldLeases(db, Trajectory, lease_seconds)
         self._draining = 0
         self._lock = threading.Lock()
         self._threads = [
@@ -152,7 +152,7 @@ class Worker:
     def _perform_step(self) -> bool:
         claims = claim_due(self._db, self.kind, 1, self._lease_seconds)
         for claim in claims:
-            with self._holding(claim):
+            with self._leases.holding(claim.trajectory_id, claim.lease_number):
                 wakes = self._perform(claim)
             for kind in wakes:
                 # What is left to this kind of worker, this very thread looks for next.
@@ -175,16 +175,6 @@ class Worker:
             log.warning("lease lost", extra=ids)
             return ()
 
-    @contextmanager
-    def _holding(self, claim: Claim) -> Iterator[None]:
-        with self._lock:
-            self._held.add(claim)
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._held.discard(claim)
-
     def _every(self, seconds: float, act: Callable[[], None]) -> None:
         # Daemon threads: they go on while a stopping worker ends its steps, whose leases must not run out.
         while True:
@@ -198,11 +188,9 @@ class Worker:
                 log.exception("keeping leases or sweeping failed")
 
     def _renew(self) -> None:
-        with self._lock:
-            held = list(self._held)
-        renew(self._db, held, self._lease_seconds)
+        self._leases.renew()
         for jobs in self._jobs:
-            jobs.renew()
+            jobs.leases.renew()
 
     def _beat(self) -> None:
         with self._lock:

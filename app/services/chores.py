@@ -1,20 +1,20 @@
 """Chores: claimed from their table, leased, fenced, and done once. A wake-up for workers announces them too."""
 
 import logging
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Generic, TypeVar
 
-from sqlalchemy import ColumnElement, bindparam, func, or_, select, tuple_, update
+from sqlalchemy import ColumnElement, bindparam, func, or_, select
 from sqlalchemy.orm import Session
 
 from app.db.base import UtcDateTime
 from app.db.models import Chore
 from app.db.session import Database
 from app.domain.errors import ConflictError, LeaseLost, NotFoundError, StorageError
+from app.services.leases import HeldLeases
 
 Row = TypeVar("Row", bound=Chore)
 
@@ -46,8 +46,7 @@ class Chores(Generic[Row]):
         self._perform = perform
         self._tries = tries
         self._lease_seconds = lease_seconds
-        self._held: set[ChoreClaim] = set()
-        self._lock = threading.Lock()
+        self.leases = HeldLeases(db, table, lease_seconds)
         free = or_(table.lease_expires_at.is_(None), table.lease_expires_at <= _NOW)
         is_due = (table.due_at <= _NOW) & free
         # Made once: workers ask at every step of a run, and building a statement takes longer than running it.
@@ -63,15 +62,11 @@ class Chores(Generic[Row]):
         claim = self._claim()
         if claim is None:
             return False
-        with self._lock:
-            self._held.add(claim)
         try:
-            self._attempt(claim)
+            with self.leases.holding(claim.id, claim.lease_number):
+                self._attempt(claim)
         except LeaseLost:
             log.warning("lease lost", extra={"chore": claim.id, "table": self._table.__tablename__})
-        finally:
-            with self._lock:
-                self._held.discard(claim)
         return True
 
     def _attempt(self, claim: ChoreClaim) -> None:
@@ -87,9 +82,6 @@ class Chores(Generic[Row]):
                 chore.finish(f"internal error: {type(error).__name__}: {error}")
 
     def _claim(self) -> ChoreClaim | None:
-        # They mostly find nothing, and must not queue for the write lock.
-        if not self.due():
-            return None
         now = datetime.now(UTC)
         with self._db.write() as session:
             chore = session.scalar(self._next, {"now": now})
@@ -101,21 +93,6 @@ class Chores(Generic[Row]):
             chore.lease_number += 1
             chore.lease_expires_at = now + timedelta(seconds=self._lease_seconds)
             return ChoreClaim(chore.id, chore.lease_number)
-
-    def renew(self) -> None:
-        """Extend the leases of chores under way."""
-        with self._lock:
-            held = [(claim.id, claim.lease_number) for claim in self._held]
-        if not held:
-            return
-        table = self._table
-        with self._db.write() as session:
-            session.execute(
-                update(table)
-                .where(tuple_(table.id, table.lease_number).in_(held), table.lease_expires_at.is_not(None))
-                .values(lease_expires_at=datetime.now(UTC) + timedelta(seconds=self._lease_seconds))
-                .execution_options(synchronize_session=False)
-            )
 
     def due(self) -> int:
         """How many chores are due: what the sweep wakes workers for."""

@@ -1,7 +1,6 @@
 """Handing out due steps to workers: fairly between runs, each to one worker, under a numbered lease."""
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -16,7 +15,6 @@ from sqlalchemy import (
     or_,
     select,
     text,
-    tuple_,
     update,
 )
 from sqlalchemy.orm import aliased
@@ -195,19 +193,6 @@ def oldest_claimable(db: Database, kind: WorkerKind) -> datetime | None:
     """Since when the oldest step of `kind` that a worker could claim now has been due; None where there is none."""
     with db.query() as connection:
         return connection.scalar(_OLDEST, _at(kind, _now()))
-
-
-def renew(db: Database, claims: Sequence[Claim], lease_seconds: float) -> None:
-    """Extend leases that are still held. A lease that was taken over stays with its new holder."""
-    if not claims:
-        return
-    held = [(claim.trajectory_id, claim.lease_number) for claim in claims]
-    with db.transaction() as connection:
-        connection.execute(
-            update(Trajectory)
-            .where(tuple_(Trajectory.id, Trajectory.lease_number).in_(held), Trajectory.lease_expires_at.is_not(None))
-            .values(lease_expires_at=_now() + timedelta(seconds=lease_seconds))
-        )
 
 
 def fenced(connection: Connection, claim: Claim) -> Held:

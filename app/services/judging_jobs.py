@@ -3,9 +3,9 @@
 import logging
 import threading
 from dataclasses import asdict, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
-from sqlalchemy import select, tuple_, update
+from sqlalchemy import select
 from sqlalchemy.orm import undefer
 
 from app.db.models import Attempt, JobPurpose, JudgingJob, ProblemRow, Run, Trajectory, Transcript
@@ -24,6 +24,7 @@ from app.services.judging_queue import (
     lost,
     put_off,
 )
+from app.services.leases import HeldLeases
 from app.services.score_jobs import put_off_score, score_job
 from app.services.steps.situation import stored_problem
 
@@ -90,8 +91,7 @@ class JudgingJobs:
         self._db = db
         self._judge = judge
         self._lease_seconds = lease_seconds
-        self._held: set[JobClaim] = set()
-        self._lock = threading.Lock()
+        self.leases = HeldLeases(db, JudgingJob, lease_seconds)
         self._may_score = threading.Semaphore(max(1, slots - 1))
 
     def perform_next(self) -> bool:
@@ -108,15 +108,11 @@ class JudgingJobs:
             self._may_score.release()
 
     def _hold_and_perform(self, claim: JobClaim) -> bool:
-        with self._lock:
-            self._held.add(claim)
         try:
-            self._perform(claim)
+            with self.leases.holding(claim.job_id, claim.lease_number):
+                self._perform(claim)
         except LeaseLost:
             log.warning("lease lost", extra={"job": claim.job_id, "lease": claim.lease_number})
-        finally:
-            with self._lock:
-                self._held.discard(claim)
         return True
 
     def _perform(self, claim: JobClaim) -> None:
@@ -128,22 +124,6 @@ class JudgingJobs:
             # A fault of ours must not hold a job for ever, nor end the worker.
             log.exception("job failed", extra={"job": claim.job_id})
             _put_off(self._db, claim, f"internal error: {type(error).__name__}: {error}", lasting=False)
-
-    def renew(self) -> None:
-        """Extend the leases of jobs under way."""
-        with self._lock:
-            held = [(claim.job_id, claim.lease_number) for claim in self._held]
-        if not held:
-            return
-        with self._db.write() as session:
-            session.execute(
-                update(JudgingJob)
-                .where(
-                    tuple_(JudgingJob.id, JudgingJob.lease_number).in_(held), JudgingJob.lease_expires_at.is_not(None)
-                )
-                .values(lease_expires_at=datetime.now(UTC) + timedelta(seconds=self._lease_seconds))
-                .execution_options(synchronize_session=False)
-            )
 
     def due(self) -> int:
         """How many jobs are due: what the sweep wakes workers for."""

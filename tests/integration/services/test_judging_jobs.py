@@ -201,7 +201,7 @@ def test_a_renewed_lease_is_not_taken_over(engine: Engine, problem: tuple[int, i
 
     def stand_still() -> None:
         make_due(db, job_id, lease_expires_at=datetime.now(UTC) + timedelta(milliseconds=1))
-        jobs.renew()
+        jobs.leases.renew()
         seen.append(claim_job(db, 30.0, TRIALS))
 
     jobs = JudgingJobs(db, CachedJudge(db, Watched(engine.sandbox, stand_still)), 30.0)
