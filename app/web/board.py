@@ -13,9 +13,10 @@ from starlette.datastructures import QueryParams
 
 from app.db.base import LARGEST_ID
 from app.db.queries import leaderboard as queries
-from app.db.queries.leaderboard import BoardFilter, BoardGroup, BoardOrder, BoardRow, BoardSet
+from app.db.queries.leaderboard import BoardFilter, BoardGroup, BoardOrder, BoardRow
 from app.db.queries.run import RunHead
 from app.db.queries.runs import Choice
+from app.db.queries.sets_with_runs import SetWithRuns, sets_with_runs
 from app.db.session import Database
 from app.domain.comparability import Conditions, ConditionsKey, Difference, differences, usual
 from app.domain.errors import InputError, NotFoundError
@@ -381,7 +382,7 @@ class Board:
 class BoardChoices:
     """What a board may be narrowed to, and what it leaves out."""
 
-    sets: list[BoardSet]
+    sets: list[SetWithRuns]
     starts: dict[Start, int]
     models: list[Choice]
     attempts: list[int]
@@ -412,7 +413,7 @@ def view_board(db: Database, asked: BoardQuery) -> BoardView:
     Raises NotFoundError for a problem set that has no runs.
     """
     with db.read() as session:
-        sets = queries.board_sets(session)
+        sets = sets_with_runs(session)
         query = _settled(asked, sets)
         groups, others = _groups(session, query)
     unmeasured = [row.run_id for row in others if row.finished]
@@ -512,7 +513,7 @@ def resorted(lines: Sequence[Line], query: BoardQuery) -> list[Line]:
     return [by_run[run_id] for run_id, _ in sorted(values, key=_place(query))]
 
 
-def _settled(query: BoardQuery, sets: Sequence[BoardSet]) -> BoardQuery:
+def _settled(query: BoardQuery, sets: Sequence[SetWithRuns]) -> BoardQuery:
     """The query with a problem set: the one asked for, else that of the newest run.
 
     Raises NotFoundError for a problem set that has no runs.
@@ -575,7 +576,7 @@ def _conditions(session: Session, run_id: int, loose: Sequence[tuple[BoardRow, B
     return queries.board_rows(session, [run_id])[run_id].conditions
 
 
-def _title(query: BoardQuery, sets: Sequence[BoardSet], listed: dict[int, tuple[str, int]], compared: int) -> str:
+def _title(query: BoardQuery, sets: Sequence[SetWithRuns], listed: dict[int, tuple[str, int]], compared: int) -> str:
     if not query.run_ids:
         named = (f"{one.name}, version {one.version}" for one in sets if one.id == query.problem_set_id)
         return next(named, "no problem set")

@@ -145,37 +145,6 @@ class BoardRow:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class BoardSet:
-    """A version of a problem set that has runs."""
-
-    id: int
-    name: str
-    version: int
-    runs: int
-
-    @property
-    def label(self) -> str:
-        """As a select box lists it."""
-        return f"{self.name}, version {self.version} ({self.runs:,} {'run' if self.runs == 1 else 'runs'})"
-
-
-def board_sets(session: Session) -> list[BoardSet]:
-    """Every version of a problem set that has runs, the one of the newest run first."""
-    counted = (
-        select(Run.problem_set_id, func.count().label("runs"), func.max(Run.id).label("newest"))
-        .where(~Run.dry_run)
-        .group_by(Run.problem_set_id)
-        .subquery()
-    )
-    rows = session.execute(
-        select(ProblemSetRow.id, ProblemSetRow.name, ProblemSetRow.version, counted.c.runs)
-        .join(counted, counted.c.problem_set_id == ProblemSetRow.id)
-        .order_by(counted.c.newest.desc())
-    )
-    return [BoardSet(*row) for row in rows]
-
-
 def board_groups(
     session: Session, of: BoardFilter, *, unfinished: bool, judge_version: int
 ) -> tuple[list[BoardGroup], list[BoardRow]]:

@@ -10,7 +10,7 @@ from itertools import groupby
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from sqlalchemy import ColumnElement, Row, Select, Text, and_, case, exists, func, select, type_coerce
+from sqlalchemy import ColumnElement, Row, Select, Text, and_, case, func, select, type_coerce
 from sqlalchemy.orm import Session
 
 from app.db.models import (
@@ -20,7 +20,6 @@ from app.db.models import (
     JobPurpose,
     JudgingJob,
     ProblemRow,
-    ProblemSetRow,
     RepairAudit,
     RepairScore,
     Run,
@@ -214,37 +213,6 @@ class RepairPage:
 
     rows: tuple[RepairItem, ...]
     next_after: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class RepairSet:
-    """A version of a problem set with runs that start from its buggy programs."""
-
-    id: int
-    name: str
-    version: int
-    runs: int
-
-    @property
-    def label(self) -> str:
-        """As a select box lists it."""
-        return f"{self.name}, version {self.version} ({self.runs:,} {'run' if self.runs == 1 else 'runs'})"
-
-
-def repair_sets(session: Session) -> list[RepairSet]:
-    """The versions of problem sets whose buggy programs were repaired, that of the newest such run first."""
-    # A protocol is no column; where a run starts is known by its first trajectory.
-    repairs = exists().where(
-        Trajectory.run_id == Run.id, Trajectory.position == 0, Trajectory.buggy_program_id.is_not(None)
-    )
-    rows = session.execute(
-        select(ProblemSetRow.id, ProblemSetRow.name, ProblemSetRow.version, func.count())
-        .join(Run, Run.problem_set_id == ProblemSetRow.id)
-        .where(~Run.dry_run, repairs)
-        .group_by(ProblemSetRow.id, ProblemSetRow.name, ProblemSetRow.version)
-        .order_by(func.max(Run.id).desc())
-    )
-    return [RepairSet(*row) for row in rows]
 
 
 def repair_summary(session: Session, run_id: int, round: int | None = None) -> RepairSummary:

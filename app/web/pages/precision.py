@@ -4,7 +4,7 @@ from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request, Response
 
-from app.db.queries.precision import repair_sets
+from app.db.queries.sets_with_runs import sets_with_runs
 from app.domain.protocol.policy import Start
 from app.web import repairs as shown
 from app.web.board import BoardQuery, board_lines, usual_columns, view_board
@@ -27,7 +27,7 @@ def show_precision(request: Request, state: State) -> Response:
     asked = BoardQuery.read(given)
     table = ON_THE_PLANE.get(given.get("published", SINGLE.slug))
     with state.db.read() as session:
-        sets = repair_sets(session)
+        sets = sets_with_runs(session, repairs=True)
     chosen = next((one for one in sets if one.id == asked.problem_set_id), sets[0] if sets else None)
     view, lines = None, []
     if chosen is not None:
