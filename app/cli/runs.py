@@ -49,7 +49,10 @@ app = typer.Typer(help="Runs: create, follow, show.", no_args_is_help=True)
 RunId = Annotated[int, typer.Argument(metavar="ID", max=LARGEST_ID)]
 ArmOption = Annotated[
     list[str] | None,
-    typer.Option(help="An arm beside it that starts afresh: t50, once:N, every:N, adaptive:N, resample, reference:N."),
+    typer.Option(
+        help="An arm beside it that starts afresh: t50, t50:RUN (by another run's curve), once:N, every:N, adaptive:N, "
+        "resample, reference:N."
+    ),
 ]
 IndependentFlag = Annotated[bool, typer.Option("--independent", help="Arms share no attempts with their baseline.")]
 POLL_SECONDS = 0.5

@@ -27,5 +27,5 @@ class AttemptRecord:
 
     @property
     def passes_visible(self) -> bool:
-        """Every visible test passed, and there was at least one."""
+        """Every visible test passed, and there was at least one; or every test passed."""
         return self.solved or 0 < self.visible_total == self.visible_passed

@@ -132,7 +132,7 @@ def _attempt(record: Record, number: int) -> RecordedAttempt:
     if record.fields.get("attempt") != number:
         record.fail(f"field 'attempt' must be {number}")
     verdict = record.fields.get("verdict")
-    if verdict is not None and verdict not in set(Verdict):
+    if verdict is not None and (type(verdict) is not str or verdict not in set(Verdict)):
         record.fail(f"field 'verdict' must be one of {', '.join(Verdict)}, or null")
     program = None if record.fields.get("program") is None else Program(record.texts("program"))
     return RecordedAttempt(

@@ -73,7 +73,7 @@ def _rows(content: str) -> list[tuple[int, dict[str, str]]]:
             raise FormatError(f"column {missing[0]!r} is missing; there are {', '.join(header)}", line=1)
         rows, line = [], table.line_num + 1
         for cells in table:
-            if any(cells):
+            if cells:
                 rows.append((line, dict(zip(header, cells, strict=True)) if len(cells) == len(header) else {}))
             line = table.line_num + 1
         return rows

@@ -108,6 +108,8 @@ def _trajectory(key: str, results: bytes, said: bytes | None, language: str | No
             raise FormatError(f"loop {number} has {len(records)} submissions instead of one")
         details = _details(records[0], number)
         code = None if details is None else details.fields.get("statusCode")
+        if details is not None and code is not None:
+            code = details.index("statusCode", None)
         if details is None or code not in STATUS:
             what = "no details" if details is None else f"status {json.dumps(code)}"
             left_out = len(loops) - number
@@ -211,4 +213,5 @@ def _said(loops: Sequence[list[dict[str, Any]]]) -> dict[str, Any]:
 
 
 def _text(records: Sequence[dict[str, Any]], role: str) -> str | None:
-    return next((one["content"] for one in records if one.get("role") == role), None)
+    said = (one.get("content") for one in records if one.get("role") == role)
+    return next((text for text in said if type(text) is str), None)

@@ -1,5 +1,6 @@
 """Arms of a comparison: runs like a baseline in everything but when they start afresh, or how their model samples."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -7,6 +8,7 @@ from datetime import UTC, datetime
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from app.db.base import LARGEST_ID
 from app.db.models import EndpointKind, ModelEndpoint, Run, RunStatus, Trajectory
 from app.db.queries.decay_counts import decay_counts
 from app.db.session import Database
@@ -21,29 +23,37 @@ from app.services.steps.transitions import due_now
 
 DECIDED = range(1, 100)
 """Percentages θ that an arm may name."""
+_THETA = re.compile(r"t([0-9]+)(?::([0-9]+))?")
 
 
 @dataclass(frozen=True, slots=True)
 class ArmRequest:
-    """An arm: a policy, or the θ (percent) whose t_θ on the baseline's published curve is the n of `once`."""
+    """An arm: a policy, or the θ (percent) whose t_θ on a published curve is the n of `once`.
+
+    The curve is the baseline's, or that of the run `calibration`.
+    """
 
     policy: FreshStart | None = None
     theta: int | None = None
+    calibration: int | None = None
 
     @classmethod
     def parse(cls, text: str) -> "ArmRequest":
-        """From `t50` or what `FreshStart.parse` reads. Raises InputError.
+        """From `t50`, `t50:12` (run 12's curve) or what `FreshStart.parse` reads. Raises InputError.
 
         Examples
         --------
-        >>> ArmRequest.parse("t50").theta, str(ArmRequest.parse("every:2").policy)
-        (50, 'every:2')
+        >>> ArmRequest.parse("t50:12").calibration, str(ArmRequest.parse("every:2").policy)
+        (12, 'every:2')
         """
-        number = text.strip().lower().removeprefix("t")
-        if text.strip().lower() != number and number.isascii() and number.isdigit():
-            if len(number) > 2 or int(number) not in DECIDED:
-                raise InputError(f"arm: θ must be between 1 and 99 percent, not {number}")
-            return cls(theta=int(number))
+        found = _THETA.fullmatch(text.strip().lower())
+        if found:
+            theta, calibration = found.groups()
+            if len(theta) > 2 or int(theta) not in DECIDED:
+                raise InputError(f"arm: θ must be between 1 and 99 percent, not {theta}")
+            if calibration is not None and int(calibration) > LARGEST_ID:
+                raise InputError(f"arm: there is no run {calibration}")
+            return cls(theta=int(theta), calibration=None if calibration is None else int(calibration))
         policy = FreshStart.parse(text)
         if policy == NO_FRESH_START:
             raise InputError("arm: the baseline is the arm without fresh starts")
@@ -73,9 +83,12 @@ def add_arms(session: Session, baseline: Run, arms: Sequence[ArmRequest], *, sha
         raise InputError("arm: choose at least one")
     begun = []
     for arm in arms:
-        if arm.policy is not None:
-            afresh = replace(baseline.protocol, fresh_start=arm.policy)
-            begun.append(_add(session, baseline, endpoint, afresh, shares=shares, origin=None))
+        policy, origin = arm.policy, None
+        if arm.theta is not None and arm.calibration is not None:
+            policy, origin = _calibrated(session, arm.calibration, arm.theta)
+        if policy is not None:
+            afresh = replace(baseline.protocol, fresh_start=policy)
+            begun.append(_add(session, baseline, endpoint, afresh, shares=shares, origin=origin))
         else:
             to_come = {"theta": arm.theta, "shares": shares}
             baseline.arms_to_come = [*(one for one in baseline.arms_to_come or () if one != to_come), to_come]
@@ -113,22 +126,39 @@ def _undecided(baseline: Run) -> bool:
     return any("refused" not in one for one in baseline.arms_to_come or ())
 
 
+def _calibrated(session: Session, run_id: int, theta: int) -> tuple[FreshStart, str]:
+    """The policy that the curve of another run decides, and where it comes from."""
+    run = session.get(Run, run_id)
+    if run is None:
+        raise InputError(f"arm: there is no run {run_id}")
+    if run.finished_at is None:
+        raise InputError(f"arm: run {run_id} has not ended, so that its curve is not known yet")
+    return _by_curve(session, run, theta, f"the curve of run {run_id}")
+
+
+def _by_curve(session: Session, run: Run, theta: int, curve: str) -> tuple[FreshStart, str]:
+    """Once, after t_θ of the published fit of a run that has ended, and words for where that comes from."""
+    if run.status == RunStatus.CANCELLED:
+        raise InputError(f"arm: run {run.id} was cancelled, and {curve} is cut short with it")
+    counts = decay_counts(session, run.id)
+    after = (decay(counts.solved, counts.of, counts.censored, thetas=[theta]).t_theta or {}).get(theta)
+    if after is None:
+        raise InputError(f"arm: {curve} has no t_{theta}")
+    cut = sum(counts.censored)
+    short = f", in which {cut:,} of {counts.of:,} problems were cut short" if cut else ""
+    return FreshStart(RestartRule.ONCE, after), f"t_{theta} of {curve}{short}"
+
+
 def _add_decided(session: Session, baseline: Run, endpoint: ModelEndpoint) -> list[int]:
-    thetas = {one["theta"] for one in baseline.arms_to_come or ()}
-    counts = decay_counts(session, baseline.id)
-    curve = decay(counts.solved, counts.of, counts.censored, thetas=sorted(thetas))
     begun, refused = [], []
     for one in baseline.arms_to_come or ():
-        theta = one["theta"]
-        after = (curve.t_theta or {}).get(theta)
         try:
-            if after is None:
-                raise InputError(f"the baseline's curve has no t_{theta}")
-            afresh = replace(baseline.protocol, fresh_start=FreshStart(RestartRule.ONCE, after))
-            origin = f"t_{theta} of the baseline's curve"
+            _check_baseline(baseline, endpoint, shares=one["shares"])
+            policy, origin = _by_curve(session, baseline, one["theta"], "the baseline's curve")
+            afresh = replace(baseline.protocol, fresh_start=policy)
             begun.append(_add(session, baseline, endpoint, afresh, shares=one["shares"], origin=origin))
-        except InputError as error:
-            refused.append({**one, "refused": str(error).removeprefix("fresh start: ")})
+        except (InputError, ConflictError) as error:
+            refused.append({**one, "refused": re.sub(r"^(fresh start|arm|model): ", "", str(error))})
     baseline.arms_to_come = refused or None
     return begun
 

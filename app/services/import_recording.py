@@ -550,15 +550,37 @@ def _fault(recorded: RecordedTrajectory, policy: Protocol) -> str | None:
         return f"{len(recorded.attempts)} attempts are more than the {policy.attempts} of the protocol"
     if recorded.ending is not None and recorded.ending.outcome not in set(TrajectoryOutcome):
         return f"unknown outcome {recorded.ending.outcome!r}"
+    known: list[dict[str, Any]] = []
     try:
         for index, one in enumerate(recorded.attempts):
             said, _ = _facts(one, index)
             if one.verdict is Verdict.AC and not _accepts(said):
                 passed, total = said.get("cases_passed"), said.get("cases_total")
                 return f"attempt {index} is accepted with {passed} of {total} cases passed"
+            known.append({"attempt_index": index, "verdict": one.verdict} | said)
     except FormatError as error:
         return error.reason
+    end = recorded.ending
+    if end is None or end.outcome in CENSORED:
+        return None
+    by_rules = replay([_as_judged(Attempt(**said)) for said in known[: end.attempts_judged]], policy)
+    if by_rules.outcome != end.outcome or by_rules.counted != end.attempts_judged:
+        by = "goes on" if by_rules.outcome is None else f"ends as {by_rules.outcome.value!r}"
+        counted = f"{end.attempts_judged} attempt{'s' if end.attempts_judged != 1 else ''}"
+        return f"outcome {end.outcome!r} after {counted}, where the protocol {by} after {by_rules.counted}"
     return None
+
+
+def _as_judged(attempt: Attempt) -> AttemptRecord:
+    """A judged attempt as the rules see it."""
+    return AttemptRecord(
+        attempt.attempt_index,
+        attempt.segment or 0,
+        None if attempt.verdict is None else Verdict(attempt.verdict),
+        attempt.visible_passed or 0,
+        attempt.visible_total or 0,
+        repeats=attempt.repeats_attempt is not None,
+    )
 
 
 def _facts(one: RecordedAttempt, index: int) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -599,16 +621,7 @@ def _ending(
     for attempt in attempts:
         if attempt.verdict is None:
             break
-        judged.append(
-            AttemptRecord(
-                attempt.attempt_index,
-                attempt.segment,
-                Verdict(attempt.verdict),
-                attempt.visible_passed or 0,
-                attempt.visible_total or 0,
-                repeats=attempt.repeats_attempt is not None,
-            )
-        )
+        judged.append(_as_judged(attempt))
     by_rules = replay(judged, policy)
     found = {"solved_at": by_rules.solved_at, "attempts_judged": by_rules.counted, "outcome_reason": None}
     if by_rules.outcome is not None:

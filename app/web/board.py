@@ -101,6 +101,12 @@ def _share(read: Callable[[RunFigures], Proportion]) -> Callable[[BoardRow], Bou
     return lambda row: None if row.figures is None else read(row.figures)
 
 
+def _solved(slug: str, read: Callable[[RunFigures], Proportion]) -> Callable[[BoardRow], Bounds | None]:
+    """A share of problems: by the catalogue, which resamples base tasks where items share one, once it is computed."""
+    measure, share = _measure(slug), _share(read)
+    return lambda row: share(row) if row.measures is None else measure(row)
+
+
 def _measure(slug: str, key: str = "") -> Callable[[BoardRow], Bounds | None]:
     return lambda row: None if row.measures is None else row.measures.of(slug, key)
 
@@ -170,11 +176,12 @@ _SAID = {
 
 COLUMNS: tuple[Column, ...] = (
     Column(
-        "e0", "E0", "%", "e0", _words(lambda f: _percent(f.decay.e0.estimate)), _share(lambda f: f.decay.e0),
+        "e0", "E0", "%", "e0", _words(lambda f: _percent(f.decay.e0.estimate)), _solved("e0", lambda f: f.decay.e0),
     ),
     Column(
         "accuracy", "Final accuracy", "%", "final-accuracy",
-        _words(lambda f: _percent(f.decay.final_accuracy.estimate)), _share(lambda f: f.decay.final_accuracy),
+        _words(lambda f: _percent(f.decay.final_accuracy.estimate)),
+        _solved("accuracy", lambda f: f.decay.final_accuracy),
     ),
     Column("gain", "Gain", "points", "gain", _words(lambda f: _percent(f.decay.gain)), _measure("gain")),
     Column(

@@ -211,7 +211,7 @@ def _bibtex(db: Database, run_id: int) -> Iterable[bytes]:
 
 def _latex(db: Database, run_id: int) -> Iterable[bytes]:
     head, line = _line(db, run_id)
-    return [run_table(head, line.row).encode()]
+    return [run_table(head, line).encode()]
 
 
 def _methods(db: Database, run_id: int) -> Iterable[bytes]:

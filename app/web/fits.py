@@ -8,8 +8,8 @@ from app.domain.errors import InputError
 from app.domain.metrics.decay import THETAS, Decay, DecayStatus, Quality, decay
 from app.domain.metrics.figures import RunFigures
 from app.domain.metrics.hazard import Bounds, Form, HazardFit, HazardStatus, chance_band, fit_hazard
+from app.domain.protocol.policy import MAX_ATTEMPTS
 
-MOST_ATTEMPTS = 100
 MOST_PROBLEMS = 1_000_000
 FORMS = {
     Form.EXPONENTIAL: "exponential",
@@ -72,8 +72,8 @@ def fits_of_text(solved: str, of: int, censored: str = "", thetas: str = "") -> 
 
 def _counts(name: str, text: str) -> tuple[int, ...]:
     parts = text.replace(",", " ").split()
-    if len(parts) > MOST_ATTEMPTS:
-        raise InputError(f"{name}: {len(parts)} attempts are more than {MOST_ATTEMPTS}")
+    if len(parts) > MAX_ATTEMPTS:
+        raise InputError(f"{name}: {len(parts)} attempts are more than {MAX_ATTEMPTS}")
     for part in parts:
         if not (part.isascii() and part.isdigit() and len(part) < 10):
             raise InputError(f"{name}: {part[:40]!r} is not a count; write whole numbers such as 84,17,4,1,3,0")
@@ -170,9 +170,10 @@ def status_sentence(fit: HazardFit) -> str:
         case HazardStatus.DECAY:
             return "Decay: the whole interval of λ lies above 0."
         case HazardStatus.UNBOUNDED:
-            return (
-                "No upper end: nothing was solved after the first of these attempts, so any faster decay fits as well."
+            first = (
+                "No upper end: nothing was solved after the first of these attempts, so any faster decay fits as well"
             )
+            return f"{first}, and no decay at all is compatible too." if _may_be_none(fit) else f"{first}."
         case HazardStatus.TOO_FEW_SOLVES:
             return f"Too few solves: {fit.solves} in these attempts, and nothing can be told from fewer than three."
         case HazardStatus.TOO_FEW_ATTEMPTS:
@@ -183,6 +184,11 @@ def status_sentence(fit: HazardFit) -> str:
         "No detectable decay: the interval of λ holds 0. A half-life as short as "
         f"{_number(fit.smallest_half_life, 1)} attempts is still compatible."
     )
+
+
+def _may_be_none(fit: HazardFit) -> bool:
+    """Whether λ = 0 lies in the interval."""
+    return fit.lambda_ is not None and (fit.lambda_.low is None or fit.lambda_.low <= 0)
 
 
 def rate_value(fit: HazardFit) -> str:

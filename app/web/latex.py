@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 from typing import cast
 
-from app.db.queries.leaderboard import BoardRow
 from app.db.queries.run import RunHead
 from app.domain.metrics.catalogue import Measures
 from app.domain.metrics.figures import RunFigures
@@ -28,9 +27,9 @@ def tex(text: str) -> str:
     return "".join(signs.get(character, character) for character in text if character.isprintable())
 
 
-def run_table(head: RunHead, row: BoardRow) -> str:
-    """The figures of a run with their intervals, and its effectiveness by attempt; `row` has its figures."""
-    figures, measures = cast(RunFigures, row.figures), cast(Measures, row.measures)
+def run_table(head: RunHead, line: Line) -> str:
+    """The figures of a run with their intervals, and its effectiveness by attempt; `line` has its figures."""
+    figures, measures = cast(RunFigures, line.row.figures), cast(Measures, line.row.measures)
     where = f"{head.endpoint.name} on {head.problem_set.name}, version {head.problem_set.version}"
     found = fits.fits_of_run(figures)
     index = found.published
@@ -70,7 +69,12 @@ def run_table(head: RunHead, row: BoardRow) -> str:
     label = f"halflife-run-{head.run.id}"
     return _file(
         [
-            _table(f"{where}: figures. {note}", label, ("Figure", "Estimate", "95 % interval"), rows),
+            _table(
+                f"{where}: figures. {note}{_caveats([line])} {fits.CAVEAT}",
+                label,
+                ("Figure", "Estimate", "95 % interval"),
+                rows,
+            ),
             _table(
                 f"{where}: effectiveness by attempt, percent of the problems still unsolved that are solved.",
                 f"{label}-attempts",
@@ -95,6 +99,8 @@ def board_table(view: BoardView, lines: Sequence[Line], columns: Sequence[Column
     shown = "" if len(lines) == total else f" Rows {first + 1:,} to {first + len(lines):,} of {total:,}."
     marked = " An asterisk marks runs under other conditions than most." if any(line.differs for line in lines) else ""
     caption = f"{view.board.title}.{shown} 95 % intervals in brackets.{marked}{_caveats(lines)}"
+    if any("λ" in column.label for column in columns):
+        caption += f" {fits.CAVEAT}"
     return _file([_table(caption, "halflife-board", header, rows)])
 
 
@@ -115,7 +121,7 @@ def comparison_tables(found: Comparison) -> str:
     differs = "".join(
         f" Run {line.row.run_id} differs: {'; '.join(line.differs)}." for line in found.lines if line.differs
     )
-    caption = f"Figures with 95 % intervals.{differs}{_caveats(found.lines)}"
+    caption = f"Figures with 95 % intervals.{differs}{_caveats(found.lines)} {fits.CAVEAT}"
     tables = [_table(caption, "halflife-figures", ("Figure", *found.names), rows)]
     if found.pairs:
         header = ("Run", "Against", "Difference, points", "Gained", "Lost", "Paired", "p exact", "p mid", "p Holm")

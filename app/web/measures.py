@@ -5,6 +5,7 @@ from typing import Any
 
 from app.db.queries.decay_counts import DecayCounts
 from app.domain.metrics.catalogue import CATALOGUE, measured
+from app.domain.metrics.error_fixes import uncounted
 from app.domain.metrics.intervals import RESAMPLES, Estimate, EstimateStatus
 from app.domain.metrics.outcomes import Outcomes
 from app.domain.metrics.refinement import flow
@@ -59,7 +60,7 @@ def measures_document(outcomes: Outcomes, outside: dict[str, int], seed: int = 0
         ],
         "fixed": {verdict.value: count for verdict, count in flows.fixed.items()},
         "stopped_short": flows.stopped_short,
-        "uncounted": 0 if outcomes.uncounted is None else int(outcomes.uncounted.sum()),
+        "uncounted": uncounted(outcomes),
         "caveat": CAVEAT,
     }
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from app.web.axis import Tick
-from app.web.board import Line
+from app.web.board import BY_SLUG, Bounds, Line
 
 WIDTH = 1060
 _LEFT, _RIGHT, _TOP, _BOTTOM = 40, 1040, 14, 262
@@ -65,9 +65,9 @@ class Scatter:
 def accuracy_against(axis: Axis, lines: Sequence[Line]) -> Scatter | None:
     """The drawing of these lines; None where fewer than two of them have an accuracy and spent something known."""
     known = [
-        (line, line.row.figures.decay.final_accuracy, spent)
+        (line, share, spent)
         for line in lines
-        if line.row.figures is not None and line.row.figures.decay.n and (spent := _spent(axis, line)) > 0
+        if (share := _accuracy(line)) is not None and share.estimate is not None and (spent := _spent(axis, line)) > 0
     ]
     if len(known) < FEWEST:
         return None
@@ -80,7 +80,7 @@ def accuracy_against(axis: Axis, lines: Sequence[Line]) -> Scatter | None:
     room = [(x - 6, x + 6, y) for x, y in places]
     dots = []
     for (line, share, spent), (x, y) in zip(known, places, strict=True):
-        low, high = _height(share.low or 0.0), _height(share.high or 0.0)
+        low, high = (y if end is None else _height(end) for end in (share.low, share.high))
         name = line.row.model_name
         percent = f"{100 * (share.estimate or 0.0):.1f} %"
         title = f"{name}, run {line.row.run_id}: {percent} at {_amount(axis, spent)}"
@@ -100,6 +100,12 @@ def accuracy_against(axis: Axis, lines: Sequence[Line]) -> Scatter | None:
     )
     percents = tuple(Tick(_height(p / 100), str(p)) for p in range(0, 101, 20))
     return Scatter(axis, tuple(dots), len(lines) - len(known), ticks, percents)
+
+
+def _accuracy(line: Line) -> Bounds | None:
+    """As the board's column has it; an interval without ends is a point."""
+    column = BY_SLUG["accuracy"].bounds
+    return None if column is None else column(line.row)
 
 
 def _spent(axis: Axis, line: Line) -> float:

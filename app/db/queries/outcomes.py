@@ -7,19 +7,21 @@ import numpy as np
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from app.db.models import Attempt, Run, Trajectory
+from app.db.models import Attempt, ProblemRow, Run, Trajectory
 from app.db.queries.endings import FINISHED
 from app.db.queries.precision import last_scores
 from app.domain.errors import NotFoundError
 from app.domain.metrics.catalogue import Measures, measured
 from app.domain.metrics.outcomes import UNSOLVED, VERDICTS, Bools, Ints, Outcomes
+from app.domain.protocol.policy import Start
 from app.domain.verdicts import Verdict
 
 _CODES = {verdict.value: code for code, verdict in enumerate(VERDICTS)}
 
 
 def run_outcomes(session: Session, run_id: int) -> Outcomes:
-    """The run's trajectories that have a verdict, and their attempts that count. The base task is the problem.
+    """The run's trajectories that have a verdict, and their attempts that count. The base task of an item, whose buggy
+    programs other items repair as well, is what its tests are; else the problem.
 
     Raises NotFoundError.
     """
@@ -36,7 +38,9 @@ def run_outcomes(session: Session, run_id: int) -> Outcomes:
             Trajectory.solved_at,
             Trajectory.attempts_judged,
             Trajectory.outcome,
+            ProblemRow.tests_hash,
         )
+        .join(ProblemRow, ProblemRow.id == Trajectory.problem_id)
         .where(*judged)
         .order_by(*order)
     ).all()
@@ -60,17 +64,16 @@ def run_outcomes(session: Session, run_id: int) -> Outcomes:
         .where(*judged, Attempt.attempt_index < Trajectory.attempts_judged)
         .order_by(*order, Attempt.attempt_index)
     ).all()
-    ids, problem, buggy, solved_at, counted, outcome = _columns(trajectories, 6)
+    ids, problem, buggy, solved_at, counted, outcome, tests = _columns(trajectories, 7)
     rows = {trajectory: row for row, trajectory in enumerate(ids)}
     (
         of, segment, verdict, passed, executed, total, shown_passed, shown, repeats, asked, answered, cost, syntax,
     ) = _columns(attempts, 13)  # fmt: skip
     visible, visible_passed = _ints(shown), _ints(shown_passed)
-    solved = np.array([one == Verdict.AC for one in verdict], dtype=bool)
     recorded = run.imported_from is not None
     return Outcomes(
         attempts=run.protocol.attempts,
-        unit=_numbered(problem),
+        unit=_numbered(problem if run.protocol.start is Start.GENERATE else tests),
         problem=_numbered(list(zip(problem, buggy, strict=True))),
         solved_at=_ints(solved_at, UNSOLVED),
         judged=_ints(counted),
@@ -81,7 +84,7 @@ def run_outcomes(session: Session, run_id: int) -> Outcomes:
         passed=_ints(passed),
         executed=_ints(executed),
         total=_ints(total),
-        passes_visible=solved | ((visible > 0) & (visible == visible_passed)),
+        passes_visible=(visible > 0) & (visible == visible_passed),
         repeats=np.array([one is not None for one in repeats], dtype=bool),
         tokens=np.array(asked, dtype=float) + np.array(answered, dtype=float),
         cost=np.array(cost, dtype=float),

@@ -22,8 +22,8 @@ from app.domain.metrics.intervals import Floats, Proportion, wilson
 THETAS = (50, 80, 90, 95, 99)
 MIN_POINTS = 3
 """Fewer positive points than this give no λ (the paper's rule)."""
-FLAT = 1e-9
-"""λ below this is 0 for every purpose: a half-life of more than 10⁸ attempts."""
+FLAT = 1e-5
+"""λ below this is 0 for every purpose: a half-life of 70,000 attempts. Least squares of few counts stop short of 0."""
 
 
 class DecayStatus(StrEnum):

@@ -7,7 +7,7 @@ from app.domain.metrics.decay import Decay
 from app.domain.metrics.intervals import Estimate, Proportion
 from app.domain.metrics.repairs import RepairFigures
 
-METRICS_VERSION = 4
+METRICS_VERSION = 5
 """Raised with every change of a formula or of what is stored: figures of another version are computed anew."""
 
 

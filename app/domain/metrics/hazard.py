@@ -124,7 +124,7 @@ class HazardFit:
     lambda_
         Per attempt.
     half_life
-        ln 2/λ in attempts; its low end is 0 where λ has no upper one.
+        ln 2/λ in attempts; 0 where λ is infinite, as its low end is where λ has no upper one.
     t_theta
         θ (percent) → attempts until the hazard has fallen by θ; whole numbers.
     p_constant
@@ -300,7 +300,9 @@ def _falling(rate: Bounds, of: Callable[[float], float], at_infinity: float) -> 
     def reached(value: float | None) -> float | None:
         return of(value) if value is not None and value > FLAT else None
 
-    return Bounds(reached(rate.estimate), at_infinity if rate.high is None else reached(rate.high), reached(rate.low))
+    infinite = rate.estimate is None and rate.high is None
+    estimate = at_infinity if infinite else reached(rate.estimate)
+    return Bounds(estimate, at_infinity if rate.high is None else reached(rate.high), reached(rate.low))
 
 
 def _attempts(theta: float) -> Callable[[float], float]:

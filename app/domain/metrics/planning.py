@@ -11,6 +11,7 @@ from app.domain.metrics.comparison import ALPHA, POWER
 LARGEST_RATE = 5.0
 """Beyond this nothing is solved after the first attempt: e^−5 is under a hundredth."""
 _STEPS = 200
+_TINY = 1e-12
 
 
 def smallest_rate(
@@ -65,5 +66,5 @@ def smallest_rate(
     reached = next((float(rate) for rate in tried if excess(float(rate)) >= 0), None)
     if reached is None:
         return None
-    below = reached - LARGEST_RATE / _STEPS
-    return reached if below <= 0 or excess(below) >= 0 else float(brentq(excess, below, reached, xtol=1e-10))
+    below = max(reached - LARGEST_RATE / _STEPS, _TINY)
+    return float(brentq(excess, below, reached, xtol=1e-10))

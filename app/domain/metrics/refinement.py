@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.domain.metrics.intervals import Estimate, EstimateStatus, Floats, Proportion, Resamples, wilson
-from app.domain.metrics.outcomes import VERDICTS, Ints, Outcomes, ratio
+from app.domain.metrics.outcomes import VERDICTS, Bools, Ints, Outcomes, ratio
 from app.domain.verdicts import Verdict
 
 ERRORS = tuple(verdict for verdict in VERDICTS if verdict is not Verdict.AC)
@@ -45,7 +45,7 @@ def flow(outcomes: Outcomes) -> Flow:
     followed = outcomes.followed
     before, after = outcomes.verdict[followed], outcomes.verdict[np.roll(followed, 1)]
     counts = np.bincount(len(VERDICTS) * before + after, minlength=len(VERDICTS) ** 2)
-    fixed = np.bincount(before[_change(outcomes) > 0], minlength=len(VERDICTS))
+    fixed = np.bincount(before[(_change(outcomes) > 0) & ~pairs_uncounted(outcomes)[followed]], minlength=len(VERDICTS))
     short = (outcomes.executed > 0) & (outcomes.executed < outcomes.total)
     return Flow(
         {
@@ -141,6 +141,13 @@ def solved_within_budget(spent: Sequence[float], of: int, budget: float) -> Prop
     return wilson(sum(one <= budget for one in spent), of)
 
 
+def pairs_uncounted(outcomes: Outcomes) -> Bools:
+    """Of each attempt whether another follows and T of one of the two is unknown."""
+    if outcomes.uncounted is None:
+        return np.zeros(len(outcomes.verdict), dtype=bool)
+    return np.asarray(outcomes.followed & (outcomes.uncounted | np.roll(outcomes.uncounted, -1)))
+
+
 def _per(outcomes: Outcomes, resamples: Resamples, spent: str, scale: float) -> Estimate:
     solved = outcomes.by_unit(outcomes.solved_at >= 0)
     return ratio(
@@ -158,6 +165,5 @@ def _with_change(outcomes: Outcomes, sign: int) -> Floats:
     followed = outcomes.followed
     found = np.zeros(len(followed))
     found[followed] = _change(outcomes) == sign
-    if outcomes.uncounted is not None:
-        found[followed & (outcomes.uncounted | np.roll(outcomes.uncounted, -1))] = np.nan
+    found[pairs_uncounted(outcomes)] = np.nan
     return found

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.domain.metrics.decay import fitted_rates
+from app.domain.metrics.decay import FLAT, fitted_rates
 from app.domain.metrics.hazard import MIN_SOLVES
 from app.domain.metrics.intervals import Floats
 from app.domain.metrics.likelihood import best, log_likelihood
@@ -84,7 +84,7 @@ def unequal_difficulty(
         low=low,
         high=high,
         rate=_quantile(rates[known, None], weights[known], 0.5)[0],
-        rate_positive=float(weights[known][rates[known] > 1e-6].sum() / weights[known].sum()),
+        rate_positive=float(weights[known][rates[known] > FLAT].sum() / weights[known].sum()),
         decay=_found_decay(runs, problems, weights, 0),
         decay_debugging=_found_decay(runs, problems, weights, 1),
     )

@@ -53,11 +53,14 @@ from app.web.waking import wake_resumed, wake_run
 router = APIRouter(prefix="/api/runs", tags=["runs"])
 
 
-ArmText = Annotated[str, Field(max_length=40, description="`t50`, `once:2`, `every:2`, `adaptive:2`, `resample` …")]
+ArmText = Annotated[
+    str, Field(max_length=40, description="`t50`, `t50:12`, `once:2`, `every:2`, `adaptive:2`, `resample` …")
+]
 
 
 class ArmsIn(BaseModel):
-    """Arms to start beside a baseline. `t50`: once, after the t_50 of the baseline's curve, when that has ended.
+    """Arms to start beside a baseline. `t50`: once, after the t_50 of the baseline's curve, when that has
+    ended; `t50:12`: of the curve of run 12, which has ended.
 
     `independent` arms share no attempts with the baseline.
     """

@@ -10,7 +10,7 @@ from fastapi.responses import JSONResponse
 from app.domain.errors import InputError
 from app.domain.metrics.comparison import smallest_difference
 from app.domain.metrics.planning import smallest_rate
-from app.domain.protocol.policy import Protocol
+from app.domain.protocol.policy import MAX_ATTEMPTS, Protocol
 from app.web import charts, fits
 from app.web.rendering import render
 
@@ -90,8 +90,8 @@ def _plan(problems: str, attempts: str, first: str) -> Plan:
     n, k = _number(problems, "problems", "problems"), _number(attempts, "attempts", "attempts")
     if not 1 <= n <= fits.MOST_PROBLEMS:
         raise InputError(f"problems: there must be 1 to {fits.MOST_PROBLEMS:,}, not {n:,}")
-    if not 1 <= k <= fits.MOST_ATTEMPTS:
-        raise InputError(f"attempts: there must be 1 to {fits.MOST_ATTEMPTS}, not {k:,}")
+    if not 1 <= k <= MAX_ATTEMPTS:
+        raise InputError(f"attempts: there must be 1 to {MAX_ATTEMPTS}, not {k:,}")
     try:
         percent = float(first)
     except ValueError:

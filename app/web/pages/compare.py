@@ -5,6 +5,7 @@ from fastapi.responses import RedirectResponse
 
 from app.domain.errors import InputError, NotFoundError
 from app.web import charts, comparison, fits
+from app.web.board import BY_SLUG
 from app.web.comparison import FEWEST, MOST, PAGE, WHOLE, CompareQuery, Table, compare
 from app.web.deps import State
 from app.web.rendering import render
@@ -62,6 +63,7 @@ def show_comparison(request: Request, state: State) -> Response:
         "total": len(rows),
         "next_page": query.page + 1 if long and query.page * PAGE < len(rows) else None,
         "tables": list(Table),
+        "columns": BY_SLUG,
     }
     return render(request, "pages/compare.html", context)
 

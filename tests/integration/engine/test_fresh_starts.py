@@ -200,10 +200,13 @@ def test_two_workers_share_each_attempt_once(engine: Engine) -> None:
             assert [attempt.attempt_index for attempt in attempts] == list(range(len(attempts)))
 
 
-def test_an_arm_is_decided_by_the_curve_of_its_baseline(engine: Engine) -> None:
-    # Of 16, 8 are solved at t = 0 (50 %), 2 of 8 at t = 1 (25 %), 1 of 6 at t = 2 (16.7 %). λ lies between
-    # ln(50/25) = 0.69 and ln(25/16.7) = 0.41, so t_80 = ln 5/λ is between 2.3 and 4, and near the first two points,
-    # which weigh most: 3. t_99 = ln 100/λ > 6.6 leaves no attempt of six.
+def decaying(engine: Engine) -> tuple[int, int]:
+    """Problems and a model with t_80 = 3.
+
+    Of 16, 8 are solved at t = 0 (50 %), 2 of 8 at t = 1 (25 %), 1 of 6 at t = 2 (16.7 %). λ lies between
+    ln(50/25) = 0.69 and ln(25/16.7) = 0.41, so t_80 = ln 5/λ is between 2.3 and 4, and near the first two points,
+    which weigh most: 3. t_99 = ln 100/λ > 6.6 leaves no attempt of six.
+    """
     keys = [f"p{number:02}" for number in range(16)]
     solved_at = {key: 0 if n < 8 else 1 if n < 10 else 2 if n < 11 else None for n, key in enumerate(keys)}
     replies = {
@@ -211,7 +214,11 @@ def test_an_arm_is_decided_by_the_curve_of_its_baseline(engine: Engine) -> None:
         for key, solved in solved_at.items()
     }
     problems = store_problems(engine.database, engine.sandbox, keys)
-    model = store_script(engine.database, engine.home, {"replies": replies})
+    return problems, store_script(engine.database, engine.home, {"replies": replies})
+
+
+def test_an_arm_is_decided_by_the_curve_of_its_baseline(engine: Engine) -> None:
+    problems, model = decaying(engine)
     baseline = engine.submit(problems, model, attempts=6, arms=arms("t80", "t99"))
     assert start_decided_arms(engine.database) == [], "the curve is not known before the baseline has ended"
     engine.drain()
@@ -234,6 +241,34 @@ def test_a_baseline_without_a_curve_decides_no_arm(engine: Engine) -> None:
     assert engine.run_row(baseline).arms_to_come == [
         {"theta": 50, "shares": True, "refused": "the baseline's curve has no t_50"}
     ]
+
+
+def test_a_cancelled_baseline_decides_no_arm(engine: Engine) -> None:
+    problems, model = decaying(engine)
+    baseline = engine.submit(problems, model, attempts=6, arms=arms("t80"))
+    engine.drain()
+    cut = engine.submit(problems, model, attempts=6, arms=arms("t80"))
+    cancel_run(engine.database, cut)
+    engine.drain()
+    assert len(start_decided_arms(engine.database)) == 1, "that of the first baseline alone"
+    (refused,) = engine.run_row(cut).arms_to_come or [{}]
+    assert refused["refused"] == f"run {cut} was cancelled, and the baseline's curve is cut short with it"
+    with pytest.raises(InputError, match=f"arm: run {cut} was cancelled"):
+        start_arms(engine.database, baseline, arms(f"t80:{cut}"), shares=True)
+
+
+def test_a_calibration_run_decides_when_to_start_afresh(engine: Engine) -> None:
+    problems, model = decaying(engine)
+    calibration = engine.submit(problems, model, attempts=6)
+    with pytest.raises(InputError, match=f"arm: run {calibration} has not ended"):
+        engine.submit(problems, model, attempts=6, arms=arms(f"t80:{calibration}"))
+    engine.drain()
+    baseline = engine.submit(problems, model, attempts=6, arms=arms(f"t80:{calibration}"))
+    arm = engine.run_row(baseline + 1)
+    assert str(arm.protocol.fresh_start) == "once:3"
+    assert arm.arm_origin == f"t_80 of the curve of run {calibration}"
+    with pytest.raises(InputError, match="arm: there is no run 99"):
+        start_arms(engine.database, baseline, arms("t80:99"), shares=True)
 
 
 def test_what_cannot_be_compared_is_refused(engine: Engine) -> None:

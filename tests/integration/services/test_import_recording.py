@@ -333,6 +333,10 @@ def test_a_recording_of_halflife_that_contradicts_itself_is_refused(importer: Im
         ({"solved_at": None}, "outcome 'solved' and solved_at None do not go with the attempts' verdicts"),
         ({"attempts_judged": 2}, "2 attempts are said to count, but fewer have a verdict"),
         ({"outcome": "won"}, "outcome 'won' and solved_at 0 do not go with"),
+        (
+            {"outcome": "exhausted", "solved_at": None, "attempts_judged": 0},
+            "outcome 'exhausted' after 0 attempts, where the protocol goes on after 0",
+        ),
         ({"problem": "own/z"}, "the set has no problem 'own/z'"),
         ({"more": 1}, "unknown field 'more'"),
     ]
@@ -347,6 +351,7 @@ def test_a_recording_of_halflife_that_contradicts_itself_is_refused(importer: Im
         ({"latency_ms": "fast"}, "attempt 0: field 'latency_ms' must be a number"),
         ({"answered_at": "2026-01-01T00:00:00"}, "attempt 0: field 'answered_at' must say its time zone"),
         ({"id": 5}, "attempt 0: unknown field 'id'"),
+        ({"verdict": ["AC"]}, "attempt 0: field 'verdict' must be one of AC, "),
         ({"segment": 2**40}, "attempt 0: field 'segment' is too large"),
         ({"reason": "\0"}, "attempt 0: field 'reason' holds a character that cannot be stored"),
         ({"messages": [1]}, "attempt 0: field 'messages' is not what Halflife writes there"),

@@ -64,6 +64,7 @@ def test_the_trace_of_a_failure_stays_with_its_last_attempt() -> None:
         ("a,1.5,fail", "fix_mode_attempt_count must be a whole number, not '1.5'"),
         ("a,50,fail", "fix_mode_attempt_count must be below 50, not 50"),
         (",1,pass", "task_id is empty"),
+        (",,", "task_id is empty"),
         ("a,1", "it has more or fewer cells than the header"),
         ("b,0,pass", "problem 'b' appears twice"),
     ],

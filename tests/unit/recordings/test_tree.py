@@ -98,7 +98,8 @@ def test_the_conversation_comes_with_its_attempts() -> None:
             ("assistant", "x = 2"),
         )
     )
-    given[f"{FOLDER}/sums_prompts.json"] = json.dumps([loop(1), asked, wrong, loop(2), told, right]).encode()
+    mute = {"role": "user"}  # without content, and so nothing that was said
+    given[f"{FOLDER}/sums_prompts.json"] = json.dumps([loop(1), asked, wrong, loop(2), mute, told, right]).encode()
     (one,) = read(given, ReadOptions(attempts=2)).trajectories
     first, second = one.attempts
     assert (first.program, second.program) == (Program.single("x = 1"), Program.single("x = 2"))
@@ -128,6 +129,7 @@ def test_the_conversation_comes_with_its_attempts() -> None:
         ([loop(1), submission(10)], "loop 1: status AC does not go with 0 of 0 cases passed"),
         ([loop(1), submission(11, -1, 9)], "loop 1: field 'totalCorrect' must be at least 0"),
         ([loop(1), submission(11, "3", 9)], "loop 1: field 'totalCorrect' must be an integer, not a string"),
+        ([loop(1), submission([10], 1, 1)], "loop 1: field 'statusCode' must be an integer, not an array"),
         ([loop(1), submission(10, 1, 1), loop(2)], "loop 1 is accepted, but loop 2 follows"),
         ([loop(1), submission(11, 0, 1, code=5)], "loop 1: field 'code' must be a string"),
     ],

@@ -1,5 +1,9 @@
 """Which errors occur, and which are fixed by the next attempt."""
 
+from dataclasses import replace
+
+import numpy as np
+
 from app.domain.metrics.error_fixes import (
     Changes,
     changes,
@@ -8,6 +12,7 @@ from app.domain.metrics.error_fixes import (
     with_syntax_errors_as_runtime_errors,
 )
 from app.domain.metrics.intervals import Resamples
+from app.domain.verdicts import Verdict
 from app.web.feedback_loops import ERROR_FIXES
 from tests.fixtures.outcomes import SOLVED, Try, Way, outcomes_of
 
@@ -60,11 +65,20 @@ def test_a_fresh_start_answers_nothing() -> None:
     assert [row.occurrences for row in error_rows(run, Resamples(1))] == [0]
 
 
-def test_a_recording_that_counts_no_cases_is_noticed() -> None:
-    assert uncounted(RUN) == 0
-    run = outcomes_of([Way([Try("WA", 4), Try("no_code")])], attempts=2)
-    run.total[:] = 0
-    assert uncounted(run) == 1
+def test_what_a_recording_does_not_count_is_unknown() -> None:
+    assert (uncounted(RUN), changes(RUN).unknown) == (0, 0)
+    # Of the second problem the cases of the first attempt are not counted: its CE may have been fixed or not, and the
+    # RE that follows it has become worse as before. The others are as they were.
+    recorded = replace(RUN, uncounted=np.array([False] * 3 + [True] + [False] * 5))
+    assert uncounted(recorded) == 1
+    assert changes(recorded) == Changes(up=2, same=1, down=2, unknown=1)
+    rows = {row.verdict: (row.occurrences, row.fixed, row.regressed) for row in error_rows(recorded, Resamples(3))}
+    assert rows == {
+        Verdict.CE: (1, None, None),
+        Verdict.RE: (1, 0, 1),
+        Verdict.WA: (4, 2, 1),
+        None: (6, None, None),
+    }
 
 
 def test_the_published_counts_add_up_to_the_papers_overall_row() -> None:

@@ -133,9 +133,9 @@ def test_without_later_solves_the_interval_has_no_upper_end() -> None:
     supremum = 8 * math.log(0.4) + 12 * math.log(0.6)
     assert fit.forms[0].log_likelihood == pytest.approx(supremum)
     assert 2 * (supremum - profiled([8, 0, 0], 20, low)) == pytest.approx(3.841459, abs=1e-5)
-    assert fit.half_life == Bounds(None, 0.0, math.log(2) / low)
+    assert fit.half_life == Bounds(0.0, 0.0, math.log(2) / low)
     assert fit.t_theta is not None
-    assert fit.t_theta[50] == Bounds(None, 1, math.ceil(math.log(2) / low))
+    assert fit.t_theta[50] == Bounds(1, 1, math.ceil(math.log(2) / low))
     # The mirror image: everything at the last attempt. λ has no lower end and lies below 0.
     late = fit_hazard([0, 0, 8], 20)
     assert late.lambda_ is not None

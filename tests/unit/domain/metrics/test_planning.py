@@ -40,6 +40,13 @@ def test_more_of_anything_finds_smaller_rates() -> None:
     assert 0.4 < many / few < 0.6
 
 
+def test_a_small_rate_is_as_far_from_0_as_the_counts_allow() -> None:
+    # Of 10^6 problems half are left after each attempt, so that the weights N_t·h/(1 − h) are 10^6·2^−t. Of them
+    # Σw = 1.96875, Σwt = 1.78125 and Σwt² = 4.40625 million; the slope's standard error is
+    # (4.40625 − 1.78125²/1.96875)^−½ / 1000 = 5.982e-4, and 5 % with power 80 % ask for 1.95996 + 0.84162 of those.
+    assert smallest_rate(1_000_000, 0.5, 6) == pytest.approx(2.80158 * 5.982e-4, rel=0.005)
+
+
 def test_what_cannot_be_found() -> None:
     assert smallest_rate(164, 0.5, 1) is None
     assert smallest_rate(164, 0.5, 2, start=1) is None
