@@ -1,6 +1,22 @@
 // Draws each figure from the JSON beside it, in the theme in force, and again when either changes.
 const drawn = new WeakMap();
 
+// A chart follows the room that it has.
+const rooms = new ResizeObserver((entries) => {
+  for (const { target } of entries) {
+    const { width, height } = target._fullLayout;
+    if (!target.clientHeight || (target.clientWidth === width && target.clientHeight === height)) continue;
+    Plotly.Plots.resize(target);
+  }
+});
+
+// Beside facts that is what they leave it; the table under it, once opened, must not take that away.
+function keepRoom(event) {
+  const card = event.target.closest("summary")?.closest(".beside > .card");
+  const chart = card?.querySelector(":scope > .chart");
+  if (chart) card.style.setProperty("--room", `${chart.clientHeight}px`);
+}
+
 function drawCharts() {
   for (const element of document.querySelectorAll("[data-chart]")) {
     const source = document.getElementById(element.dataset.chart).textContent;
@@ -17,10 +33,12 @@ function drawCharts() {
       figure.layout.margin.b = 66 + 19 * names;
       element.style.height = `${Math.max(360, 230 + figure.layout.margin.b)}px`;
     }
-    Plotly.react(element, figure.data, figure.layout, { displayModeBar: false, responsive: true });
+    Plotly.react(element, figure.data, figure.layout, { displayModeBar: false });
+    rooms.observe(element);
   }
 }
 
 drawCharts();
+document.addEventListener("click", keepRoom);
 document.addEventListener("halflife:theme", drawCharts);
 document.addEventListener("halflife:figures", drawCharts);
