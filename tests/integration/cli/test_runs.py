@@ -158,7 +158,8 @@ def test_waiting_for_the_arms_too(home: Home, tmp_path: Path) -> None:
     import_additions(home, tmp_path, 2)
     add_script(home, {"replies": {"p00": [WRONG, WRONG, RIGHT], "p01": [RIGHT]}})
     create = ("runs", "create", "--problems", "additions", "--model", "scripted", "--attempts", "3")
-    ended = home.run(*create, "--arm", "resample", "--wait", "--json")
+    # It is a sweep that finds an arm which can go on.
+    ended = home.run(*create, "--arm", "resample", "--wait", "--json", HALFLIFE_SWEEP_SECONDS="0.5")
     assert ended.code == 0, ended.err
     listed = json.loads(home.call("runs", "list", "--rising", "--json").out)
     assert [(one["status"], one["ended"]) for one in listed] == [("completed", 2)] * 2
