@@ -18,7 +18,7 @@ test:
 	@scripts/timed "system packages" scripts/test-packages
 	@scripts/timed "environment" $(MAKE) --no-print-directory dev
 	@scripts/timed "check" $(MAKE) --no-print-directory check
-	@$(BIN)/pytest --durations=15
+	@scripts/timed "tests" scripts/tests --durations=15
 
 check: dev
 	$(BIN)/ruff format --check .
