@@ -84,8 +84,8 @@ def test_a_worker_killed_at_a_boundary(
     other = EXECUTE if kind is GENERATE else GENERATE
     victim = stack.start_worker(kind, dies=boundary)
     stack.start_worker(other)
-    stack.wait_for(lambda: victim.poll() is not None)
-    assert victim.returncode == -9
+    stack.wait_for(lambda: not victim.is_alive())
+    assert victim.exitcode == -9
     stack.start_worker(kind)
     stack.wait_completed(run_id)
     check_whole(stack, run_id, lost=lost)
@@ -151,8 +151,8 @@ def test_a_worker_killed_while_it_scores(stack: Stack, sandbox: Sandbox, boundar
     run_id = stack.submit(problems, model, start=Start.DEBUG, attempts=1)
     stack.start_worker(GENERATE)
     victim = stack.start_worker(EXECUTE, dies=boundary)
-    stack.wait_for(lambda: victim.poll() is not None)
-    assert victim.returncode == -9
+    stack.wait_for(lambda: not victim.is_alive())
+    assert victim.exitcode == -9
     stack.start_worker(EXECUTE)
     stack.wait_completed(run_id)
 
