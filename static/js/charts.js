@@ -5,8 +5,8 @@ const drawn = new WeakMap();
 const rooms = new ResizeObserver((entries) => {
   for (const { target } of entries) {
     const { width, height } = target._fullLayout;
-    if (!target.clientHeight || (target.clientWidth === width && target.clientHeight === height)) continue;
-    Plotly.Plots.resize(target);
+    const moved = Math.abs(target.clientWidth - width) >= 1 || Math.abs(target.clientHeight - height) >= 1;
+    if (target.clientHeight && moved) Plotly.Plots.resize(target);
   }
 });
 

@@ -16,6 +16,14 @@ DRAWN = """() => [...document.querySelectorAll("[role=img], [data-chart]")].filt
   }))"""
 """Charts outside tables, each by its name and the rows of its table."""
 
+FITS = """height => {
+  const room = name => document.querySelector(name).getBoundingClientRect();
+  const [chart, drawing] = [room("#chart"), room("#chart .main-svg")];
+  return Math.abs(chart.height - height) < 1 && Math.abs(drawing.height - height) < 1
+    && Math.abs(chart.width - drawing.width) < 1;
+}"""
+"""Whether the first chart has this height and its drawing all of its room."""
+
 TRACES = [
     {"type": "scatter", "x": [0, 1], "y": [1, 2]},
     {"type": "bar", "x": [0, 1], "y": [1, 2]},
@@ -76,3 +84,22 @@ def test_every_kind_is_drawn_under_the_policy(page: Page, served: Served, trace:
     expect(page.locator(f"#chart .{trace['type']}layer, #chart g.{trace['type']}").first).to_be_attached()
     assert page.evaluate("document.getElementById('chart').data[0].type") == trace["type"]
     assert said == []
+
+
+def test_a_chart_fills_its_card_and_keeps_its_room(page: Page, served: Served) -> None:
+    page.set_viewport_size({"width": 1280, "height": 900})
+    page.goto(f"{served.url}/runs/{served.example.completed}")
+    chart = page.locator("#chart")
+    cards = [page.locator(".beside > .card").nth(number).bounding_box() for number in (0, 1)]
+    assert None not in cards
+    assert cards[0]["height"] == cards[1]["height"]
+    height = chart.evaluate("chart => chart.clientHeight")
+    # Nothing of the card is empty: below the chart stands the table's line alone.
+    assert cards[0]["height"] - height < 120
+    assert height > 500
+    page.locator("#chart-figures > summary").click()
+    expect(page.locator("#points")).to_be_visible()
+    assert chart.evaluate("chart => chart.clientHeight") == height
+    page.wait_for_function(FITS, arg=height)
+    page.set_viewport_size({"width": 375, "height": 800})
+    page.wait_for_function(FITS, arg=360)
