@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 from app.datasets.demo import DemoRun, demo_runs
 from app.db.models import Run
 from app.db.session import Database
+from app.domain.errors import NotFoundError
 from app.domain.protocol.policy import Start
 from app.services.import_recording import RecordingReport, RecordingRequest, import_recording
 from app.services.remove_recording import remove_recording
@@ -23,13 +24,19 @@ def load_demo(db: Database) -> tuple[int, ...]:
     """
     stored: dict[str, int] = {}
     for demo in demo_runs():
-        report = import_recording(
-            db,
-            {demo.file: demo.content},
-            RecordingRequest(format="halflife", problem_set_id=None, demo=True),
-            file_name=demo.file,
-            stored=partial(_complete, demo, stored),
-        )
+        try:
+            report = import_recording(
+                db,
+                {demo.file: demo.content},
+                RecordingRequest(format="halflife", problem_set_id=None, demo=True),
+                file_name=demo.file,
+                stored=partial(_complete, demo, stored),
+            )
+        except NotFoundError as error:
+            raise NotFoundError(
+                "the demo runs are of the starter problems that this version ships, which are not here; a new "
+                "installation imports them in its first minute"
+            ) from error
         stored[demo.file] = report.run
     return tuple(stored.values())
 
