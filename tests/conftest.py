@@ -1,3 +1,9 @@
+from hypothesis import settings
+
+# A busy machine must not fail an example for its time.
+settings.register_profile("halflife", deadline=None)
+settings.load_profile("halflife")
+
 # In the order of their imports: pytest rewrites the assertions of a module before anything imports it.
 pytest_plugins = [
     "tests.fixtures.durations",
