@@ -24,8 +24,8 @@ from app.db.models import (
     RepairScore,
     Run,
     Trajectory,
-    TrajectoryOutcome,
 )
+from app.db.queries.endings import FINISHED
 from app.db.queries.labels import trajectory_label
 from app.db.queries.run import times
 from app.domain.errors import NotFoundError
@@ -410,12 +410,9 @@ class _Carried(Enum):
 def _carried(attempts: Sequence[_Scored], round: int | None) -> _Carried | None:
     """None where the item has an attempt in the round, or ended by the rules."""
     outcome = attempts[0].item.outcome
-    if (round is not None and round < len(attempts)) or outcome in _ENDED_BY_THE_RULES:
+    if (round is not None and round < len(attempts)) or outcome in FINISHED:
         return None
     return _Carried.UNENDED if outcome is None else _Carried.CUT_SHORT
-
-
-_ENDED_BY_THE_RULES = (TrajectoryOutcome.SOLVED, TrajectoryOutcome.VISIBLE_ONLY, TrajectoryOutcome.EXHAUSTED)
 
 
 def _has_score(row: _Scored) -> bool:
