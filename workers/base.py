@@ -145,9 +145,8 @@ class Worker:
         with self._db.query() as connection:
             now = {"kind": self.kind.value, "now": datetime.now(UTC)}
             step, *of_jobs = connection.execute(self._what_is_due, now).one()
-        performed = step and self._perform_step()
         done = [jobs.perform_next() for jobs, due in zip(self._jobs, of_jobs, strict=True) if due]
-        return performed or any(done)
+        return (step and self._perform_step()) or any(done)
 
     def _perform_step(self) -> bool:
         claims = claim_due(self._db, self.kind, 1, self._lease_seconds)

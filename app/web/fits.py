@@ -205,13 +205,21 @@ def rate_interval(fit: HazardFit) -> str:
 
 def half_life_words(fit: HazardFit) -> str:
     """The half-life with its interval, in attempts."""
-    return "none" if fit.half_life is None else with_interval(fit.half_life, 1)
+    return "none" if fit.half_life is None else _falling_words(fit, fit.half_life, 1)
 
 
 def theta_words(fit: HazardFit, theta: float) -> str:
     """t_θ with its interval, in attempts."""
     bounds = (fit.t_theta or {}).get(theta)
-    return "none" if bounds is None else with_interval(bounds, 0)
+    return "none" if bounds is None else _falling_words(fit, bounds, 0)
+
+
+def _falling_words(fit: HazardFit, bounds: Bounds, digits: int) -> str:
+    """What falls in λ, with its interval. Where no finite λ is best its limit is no estimate, but the end is known."""
+    infinite = fit.lambda_ is not None and fit.lambda_.estimate is None and fit.lambda_.high is None
+    if infinite and bounds.high is not None:
+        return f"at most {_number(bounds.high, digits)}"
+    return with_interval(bounds, digits)
 
 
 def chance_at(fit: HazardFit, attempt: int) -> float | None:
@@ -232,8 +240,6 @@ def thetas_of(found: Fits) -> tuple[float, ...]:
 
 def with_interval(bounds: Bounds, digits: int) -> str:
     """0.8 (0.6 to 1.0); an end that is not there is said to be so."""
-    if bounds.estimate is None and bounds.high is not None:
-        return f"at most {_number(bounds.high, digits)}"
     first = "not reached" if bounds.estimate is None else _number(bounds.estimate, digits)
     interval = _interval(bounds, digits)
     return f"{first} ({interval})" if interval else first

@@ -23,4 +23,4 @@ def test_demo_data_is_loaded_once_and_removed_without_a_trace(home: Home) -> Non
 def test_without_the_starter_problems_there_is_nothing_to_load_it_on(bare_home: Home) -> None:
     ended = bare_home.call("demo", "load")
     assert (ended.code, ended.out) == (2, "")
-    assert "on which the recording was made" in ended.err
+    assert "which are not here" in ended.err

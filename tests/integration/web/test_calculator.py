@@ -74,6 +74,10 @@ def test_unbounded_and_too_few_are_said(client: TestClient) -> None:
     assert "Half-life at most 0.6 attempts" in shown
     assert "50 none at most 1 none" in shown
     assert "Too few solves: 0 in these attempts" in shown
+    # Of 14 at t = 1 three are solved, and of the other 11 none: neither an instant end nor no decline is ruled out.
+    shown = words(client.get("/calculator?solved=150,3,0&of=164").text)
+    assert "no decay at all is compatible too" in shown
+    assert "Half-life 0.0 (0.0 to no upper end) attempts" in shown
     assert "Too few points" in shown
 
 

@@ -24,7 +24,7 @@ def test_it_is_offered_where_there_are_the_problems_for_it_and_no_run(workshop: 
 def test_other_problems_than_those_it_was_recorded_on_are_refused(workshop: Workshop) -> None:
     answer = workshop.client.post("/demo/load")
     assert answer.status_code == 404
-    assert "on which the recording was made" in answer.text
+    assert "which are not here" in answer.text
 
 
 def test_it_is_marked_and_removed_and_nothing_else_is(workshop: Workshop) -> None:

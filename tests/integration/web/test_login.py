@@ -139,7 +139,7 @@ def test_five_wrong_passwords_are_enough(team: TestClient, monkeypatch: pytest.M
         assert log_in(team, "wrong").status_code == 403
     answer = log_in(team)
     assert answer.status_code == 429
-    assert answer.headers["retry-after"] == "300"
+    assert 290 < int(answer.headers["retry-after"]) <= 300  # the tries took a while
     assert "Try again in 5 minutes." in words(answer.text)
     # The clock of this module alone: on a false one of everybody's, servers of other tests would sleep for minutes.
     later = time.monotonic() + 301
