@@ -117,6 +117,7 @@ def test_a_server_restarted(stack: Stack, sandbox: Sandbox, server: str, request
         stack.start_worker(kind)
     stack.wait_for(lambda: len(requests_sent(stack.settings.home)) >= 2)
     request.getfixturevalue(server).restart()
+    stack.database.close()  # the test's own connections ended with the server
     stack.wait_completed(run_id)
     # A reply that arrived while the database was away is kept and stored when it is back.
     check_whole(stack, run_id)
