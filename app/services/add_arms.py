@@ -23,7 +23,7 @@ from app.services.steps.transitions import due_now
 
 DECIDED = range(1, 100)
 """Percentages θ that an arm may name."""
-_THETA = re.compile(r"t([0-9]+)(?::([0-9]+))?")
+_THETA = re.compile(r"t([0-9]+)(?::([0-9]{1,10}))?")
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,7 @@ class JobClaim:
 def claim_job(db: Database, lease_seconds: float, purposes: Sequence[JobPurpose]) -> JobClaim | None:
     """Claim the next due job for one of the purposes, in their order; None where none is due."""
     now = datetime.now(UTC)
-    # Workers ask at every step of a run, and mostly find nothing: they must not queue for the write lock.
+    # A job of another purpose may be all that is due: asking for these must not queue for the write lock.
     with db.query() as connection:
         due = [purpose for purpose in purposes if connection.scalar(_ANY_DUE[purpose], {"now": now})]
     if not due:

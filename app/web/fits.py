@@ -215,11 +215,16 @@ def theta_words(fit: HazardFit, theta: float) -> str:
 
 
 def _falling_words(fit: HazardFit, bounds: Bounds, digits: int) -> str:
-    """What falls in λ, with its interval. Where no finite λ is best its limit is no estimate, but the end is known."""
+    """0.8 (0.6 to 1.0), of what falls in λ; an end that is not there is said to be so.
+
+    Where no finite λ is best, the limit is no estimate to rely on, but the end is known.
+    """
     infinite = fit.lambda_ is not None and fit.lambda_.estimate is None and fit.lambda_.high is None
     if infinite and bounds.high is not None:
         return f"at most {_number(bounds.high, digits)}"
-    return with_interval(bounds, digits)
+    first = "not reached" if bounds.estimate is None else _number(bounds.estimate, digits)
+    interval = _interval(bounds, digits)
+    return f"{first} ({interval})" if interval else first
 
 
 def chance_at(fit: HazardFit, attempt: int) -> float | None:
@@ -236,13 +241,6 @@ def thetas_of(found: Fits) -> tuple[float, ...]:
     """The percentages that some fit has an answer for."""
     answers = (found.published.t_theta, found.careful.t_theta, found.debugging.t_theta)
     return tuple(next((answer for answer in answers if answer), ()))
-
-
-def with_interval(bounds: Bounds, digits: int) -> str:
-    """0.8 (0.6 to 1.0); an end that is not there is said to be so."""
-    first = "not reached" if bounds.estimate is None else _number(bounds.estimate, digits)
-    interval = _interval(bounds, digits)
-    return f"{first} ({interval})" if interval else first
 
 
 def _interval(bounds: Bounds, digits: int) -> str:
