@@ -1,14 +1,15 @@
 """Edit scripts: the line entries that turn one program into another. Pure.
 
 The public benchmark's files hold scripts made this way, entry by entry, so that the algorithm is fixed: lines are
-compared without trailing white space by `difflib.ndiff`, and its deletions and additions are paired where they meet.
+compared without trailing white space as `difflib.ndiff` does up to Python 3.12, and what it deletes and adds is paired
+where it meets.
 """
 
-import difflib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from difflib import IS_CHARACTER_JUNK, SequenceMatcher
 from enum import StrEnum
-from itertools import groupby
+from itertools import count, groupby
 
 from app.domain.programs import Program
 
@@ -16,6 +17,8 @@ MAX_PAIRS = 1_000_000
 """Pairs of lines of a file that are looked at for similar ones, at a few microseconds each. ndiff looks at every pair
 of a rewritten stretch, and again of what is left on either side of the most similar one. Where that is always the
 first, n lines take n³/3 pairs, so that any stretch of 144 lines gets ndiff's own script, and most longer ones do."""
+_SIMILAR, _BELOW = 0.75, 0.74
+"""The ratio from which ndiff takes two lines for similar, and the one from which it looks for a better one."""
 
 
 class EditType(StrEnum):
@@ -106,19 +109,10 @@ def _of_file(path: str, before: str, after: str) -> tuple[LineEdit, ...]:
 
 
 def _merged(path: str, before: Sequence[str], after: Sequence[str]) -> Iterator[LineEdit]:
-    deletions: list[tuple[int, str]] = []
-    additions: list[tuple[int, str]] = []
-    old = new = 0
-    for row in _Differ().compare(before, after):
-        match row[0]:
-            case " ":
-                old, new = old + 1, new + 1
-            case "-":
-                old += 1
-                deletions.append((old, row[2:]))
-            case "+":
-                new += 1
-                additions.append((new, row[2:]))
+    kept = list(_Kept(before, after))
+    old, new = {i for i, _ in kept}, {j for _, j in kept}
+    deletions = [(at + 1, line) for at, line in enumerate(before) if at not in old]
+    additions = [(at + 1, line) for at, line in enumerate(after) if at not in new]
     deleted = added = 0
     while deleted < len(deletions) or added < len(additions):
         shift = added - deleted
@@ -134,19 +128,55 @@ def _merged(path: str, before: Sequence[str], after: Sequence[str]) -> Iterator[
             added += 1
 
 
-class _Differ(difflib.Differ):
-    """What ndiff uses, with an end to its search for similar lines: from there on lines are replaced as they stand."""
+class _Kept:
+    """Pairs of equal lines, as indices in order, that are no edits.
 
-    def __init__(self) -> None:
-        super().__init__(charjunk=difflib.IS_CHARACTER_JUNK)
+    Most are found by comparing the files whole. What that leaves holds equal lines only where they are frequent in a
+    long file. They are kept around the most similar lines first, and among themselves where there are none.
+    """
+
+    def __init__(self, before: Sequence[str], after: Sequence[str]) -> None:
+        self._before, self._after = before, after
         self._pairs = 0
+        self._cruncher = SequenceMatcher(IS_CHARACTER_JUNK)
 
-    def _fancy_replace(
-        self, a: Sequence[str], alo: int, ahi: int, b: Sequence[str], blo: int, bhi: int
-    ) -> Iterator[str]:
-        self._pairs += (ahi - alo) * (bhi - blo)
-        replace = super()._fancy_replace if self._pairs <= MAX_PAIRS else super()._plain_replace  # type: ignore[misc]
-        yield from replace(a, alo, ahi, b, blo, bhi)
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        for tag, *stretch in SequenceMatcher(None, self._before, self._after).get_opcodes():
+            if tag == "equal":
+                first, end, other, _ = stretch
+                yield from zip(range(first, end), count(other))
+            elif tag == "replace":
+                yield from self._within(*stretch)
+
+    def _within(self, first: int, end: int, other: int, other_end: int) -> Iterator[tuple[int, int]]:
+        if set(self._before[first:end]).isdisjoint(self._after[other:other_end]):
+            return
+        self._pairs += (end - first) * (other_end - other)
+        if self._pairs > MAX_PAIRS:
+            return
+        similar = self._most_similar(range(first, end), range(other, other_end))
+        i, j = similar or self._first_equal(range(first, end), range(other, other_end))
+        yield from self._within(first, i, other, j)
+        if not similar:
+            yield i, j
+        yield from self._within(i + 1, end, j + 1, other_end)
+
+    def _most_similar(self, old: range, new: range) -> tuple[int, int] | None:
+        best, found = _BELOW, None
+        for j in new:
+            self._cruncher.set_seq2(self._after[j])
+            for i in old:
+                if self._before[i] == self._after[j]:
+                    continue
+                self._cruncher.set_seq1(self._before[i])
+                # The first two are quick upper bounds.
+                bounds = self._cruncher.real_quick_ratio, self._cruncher.quick_ratio, self._cruncher.ratio
+                if all(ratio() > best for ratio in bounds):
+                    best, found = self._cruncher.ratio(), (i, j)
+        return found if best >= _SIMILAR else None
+
+    def _first_equal(self, old: range, new: range) -> tuple[int, int]:
+        return next((i, j) for j in new for i in old if self._before[i] == self._after[j])
 
 
 def _applied(source: str, entries: Sequence[LineEdit]) -> str:
