@@ -22,6 +22,7 @@ from app.services.claim import ANY_CLAIMABLE, Claim, claim_due
 from app.services.heartbeats import beat, leave
 from app.services.leases import HeldLeases
 from app.services.measure_runs import measure_unmeasured
+from app.services.retry_scores import score_outdated_anew
 from app.services.share_attempts import share_attempts
 from app.services.steps.failure import put_off_failed
 from app.services.steps.transitions import Wakes
@@ -202,6 +203,7 @@ class Worker:
         if self.kind is WorkerKind.GENERATE:
             start_decided_arms(self._db)
             share_attempts(self._db)
+            score_outdated_anew(self._db)
         due = sweep(self._db, self.kind) + sum(jobs.due() for jobs in self._jobs)
         with self._lock:
             idle = self.concurrency - self._draining

@@ -1,12 +1,13 @@
-"""Scoring a run's repairs that have no score: the sandbox failed at it, or it was never asked for."""
+"""Scoring repairs that have no score, because the sandbox failed at it or nobody asked, or one by earlier rules."""
 
 from datetime import UTC, datetime
 
 from sqlalchemy import delete, select, update
 
-from app.db.models import Attempt, JobPurpose, JudgingJob, RepairScore, Run, RunMetrics, Trajectory
+from app.db.models import Attempt, BugScore, JobPurpose, JudgingJob, RepairScore, Run, RunMetrics, Trajectory
 from app.db.session import Database
 from app.domain.errors import ConflictError, NotFoundError
+from app.domain.metrics.precision import SCORE_VERSION
 from app.domain.protocol.policy import Start
 from app.services.score_jobs import count_waiting, queue_scores
 
@@ -43,3 +44,27 @@ def retry_scores(db: Database, run_id: int) -> int:
             raise ConflictError(f"run {run_id} misses no score")
         connection.execute(delete(RunMetrics).where(RunMetrics.run_id == run_id))
         return missing
+
+
+def score_outdated_anew(db: Database) -> int:
+    """Replace the scores of earlier versions of the rules by jobs for new ones; of how many runs.
+
+    Workers of both versions may run side by side: a score of a later version stays.
+    """
+    outdated = (
+        select(RepairScore.attempt_id)
+        .join(Attempt, Attempt.id == RepairScore.attempt_id)
+        .join(Trajectory, Trajectory.id == Attempt.trajectory_id)
+        .where(RepairScore.score_version < SCORE_VERSION)
+    )
+    with db.query() as connection:
+        run_ids = connection.scalars(outdated.with_only_columns(Trajectory.run_id).distinct()).all()
+    for run_id in run_ids:
+        ours = outdated.where(Trajectory.run_id == run_id)
+        with db.transaction() as connection:
+            connection.execute(select(Run.id).where(Run.id == run_id).with_for_update())
+            queue_scores(connection, run_id, Attempt.id.in_(ours))
+            connection.execute(delete(BugScore).where(BugScore.attempt_id.in_(ours)))
+            connection.execute(delete(RepairScore).where(RepairScore.attempt_id.in_(ours)))
+            connection.execute(delete(RunMetrics).where(RunMetrics.run_id == run_id))
+    return len(run_ids)

@@ -499,6 +499,9 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["attempt_id"], ["attempts.id"], name=op.f("fk_repair_scores_attempt_id")),
         sa.PrimaryKeyConstraint("attempt_id", name=op.f("pk_repair_scores")),
     )
+    with op.batch_alter_table("repair_scores", schema=None) as batch_op:
+        batch_op.create_index(batch_op.f("ix_repair_scores_score_version"), ["score_version"], unique=False)
+
     op.create_table(
         "superseded_judgements",
         sa.Column("id", sa.Integer(), nullable=False),
@@ -557,6 +560,9 @@ def downgrade() -> None:
         batch_op.drop_index(batch_op.f("ix_superseded_judgements_attempt_id"))
 
     op.drop_table("superseded_judgements")
+    with op.batch_alter_table("repair_scores", schema=None) as batch_op:
+        batch_op.drop_index(batch_op.f("ix_repair_scores_score_version"))
+
     op.drop_table("repair_scores")
     op.drop_table("repair_audits")
     with op.batch_alter_table("judging_jobs", schema=None) as batch_op:

@@ -36,7 +36,8 @@ class RepairScore(Base):
     """Of them, those whose verdict another machine may give otherwise."""
     weak: Mapped[bool]
     scored_at: Mapped[datetime] = mapped_column(UtcDateTime)
-    score_version: Mapped[int]
+    score_version: Mapped[int] = mapped_column(index=True)
+    """`app.domain.metrics.precision.SCORE_VERSION`; what an earlier one scored is scored anew."""
 
 
 class BugScore(Base):

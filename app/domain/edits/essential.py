@@ -20,7 +20,8 @@ def essential_size(
 
     A slice stands in for the whole block: the bugs that the block claims are not repaired otherwise, the others are.
     Under the published code's rules every bug is repaired, so that any harmless slice passes. Slices that do not
-    parse are not run.
+    parse are not run, unless this Python cannot read the block's own program either: that passes, so that it is for
+    a newer one.
     """
     withheld = match.bugs if rules is Rules.PAPER else ()
     entries = match.block.entries
@@ -29,11 +30,12 @@ def essential_size(
         part = entries[first : first + length]
         return revision(buggy, truth, part, withheld=withheld, preceding=entries[:first], rules=rules)
 
+    readable = parses(revised(0, len(entries)))
     slices = [
         (length, program)
         for length in range(1, min(limit, len(entries)))
         for first in range(len(entries) - length + 1)
-        if parses(program := revised(first, length))
+        if parses(program := revised(first, length)) or not readable
     ]
     for (length, _), passed in zip(slices, passes([program for _, program in slices]), strict=False):
         if passed:

@@ -10,7 +10,7 @@ from app.domain.edits.matching import Match, Rule, Rules, match_blocks, revision
 from app.domain.programs import Program
 
 SCORE_VERSION = 1
-"""Raised with every change of the rules of scores: those of another version are not comparable."""
+"""Raised with every change of the rules of scores: workers score anew what an earlier version scored."""
 
 
 @dataclass(frozen=True, slots=True)

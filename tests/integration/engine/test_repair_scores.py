@@ -23,6 +23,7 @@ from app.domain.edits.blocks import blocks
 from app.domain.edits.diff import edit_script
 from app.domain.errors import ConflictError, SandboxError
 from app.domain.metrics.intervals import EstimateStatus, IntervalMethod
+from app.domain.metrics.precision import SCORE_VERSION
 from app.domain.ports import Sandbox
 from app.domain.problems import Bug, BuggyProgram, Case, CaseTests, Limits, Problem, ProblemSet
 from app.domain.programs import Program
@@ -35,7 +36,7 @@ from app.services.judge_program import CachedJudge
 from app.services.judging_jobs import JudgingJobs
 from app.services.measure_runs import measure_runs
 from app.services.rejudge_run import apply_rejudging, start_rejudging
-from app.services.retry_scores import retry_scores
+from app.services.retry_scores import retry_scores, score_outdated_anew
 from app.services.share_attempts import share_attempts
 from tests.fixtures.earlier_rules import EARLIER
 from tests.fixtures.engine import Engine, store_script
@@ -311,6 +312,33 @@ def test_a_sandbox_that_fails_is_an_error_and_no_score(engine: Engine) -> None:
     assert score.recall == 1.0
     with pytest.raises(ConflictError, match="misses no score"):
         retry_scores(db, run_id)
+
+
+def test_what_earlier_rules_scored_is_scored_anew(engine: Engine) -> None:
+    db = engine.database
+    run_id = start(engine, {"a": [fenced(HALF)], "b": [fenced(RIGHT)]}, attempts=1)
+    score_all(engine)
+    measure_runs(db, [run_id])
+    assert score_outdated_anew(db) == 0
+    assert (waiting(engine, run_id), count(db, RunMetrics)) == (0, 1)
+    # As if earlier rules had found nothing in the half repair, and a later worker had scored the other.
+    half, right = (score.attempt_id for score in scores(engine, run_id) if score is not None)
+    with db.write() as session:
+        earlier = update(RepairScore).where(RepairScore.attempt_id == half)
+        session.execute(earlier.values(score_version=SCORE_VERSION - 1, recall=0.0))
+        later = update(RepairScore).where(RepairScore.attempt_id == right)
+        session.execute(later.values(score_version=SCORE_VERSION + 1))
+    assert score_outdated_anew(db) == 1
+    # Nothing is shown of it until the new score is there.
+    assert (waiting(engine, run_id), count(db, RunMetrics), count(db, BugScore)) == (1, 0, 2)
+    assert [score is None for score in scores(engine, run_id)] == [True, False]
+    assert score_all(engine) == 1
+    first, second = scores(engine, run_id)
+    assert first is not None
+    assert second is not None
+    assert (first.score_version, first.recall) == (SCORE_VERSION, 0.5)
+    assert second.score_version == SCORE_VERSION + 1
+    assert (score_outdated_anew(db), waiting(engine, run_id)) == (0, 0)
 
 
 def test_a_score_that_was_taken_over_is_stored_once(engine: Engine) -> None:

@@ -67,6 +67,15 @@ def test_what_does_not_parse_is_not_run() -> None:
     assert 0 < len(judge.asked) < sum(len(entries) - length + 1 for length in range(1, len(entries)))
 
 
+def test_a_block_in_the_grammar_of_another_python_is_searched_whole() -> None:
+    # No Python reads it, as this one cannot read what a newer one runs.
+    repair = Program.single(REPAIR.source.replace("if b:", "if b then:").replace("        b = b + 1\n", ""))
+    assert len(edit_script(BUGGY, repair)) == 3
+    judge = Judge()
+    assert size(judge, limit=99, repair=repair) is None
+    assert len(judge.asked) == 3 + 2  # slices of one entry, and of two
+
+
 def test_ground_truth_of_claimed_bugs_is_withheld() -> None:
     repair = Program.single("def f(x):\n    a = x\n    pass\n    a += 1\n    return a\n")
     judge = Judge()
