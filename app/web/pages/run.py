@@ -12,6 +12,7 @@ from app.db.base import LARGEST_ID
 from app.db.models import RunStatus
 from app.db.queries import run as queries
 from app.db.queries.decay_counts import decay_counts
+from app.db.queries.fresh_starts import arm_statuses
 from app.db.queries.progress import progress, run_waits
 from app.db.queries.recordings import imported_run, made_at
 from app.db.queries.rejudging import rejudgings_of
@@ -149,6 +150,7 @@ def _context(
         imported = None if head.run.imported_from is None else imported_run(session, run_id)
         created_at, _ = made_at(session, head.run)
         waits = run_waits(session, [head.run], now)
+        arms = arm_statuses(session, run_id)
     found = fits.fits(counts.solved, counts.of, counts.censored)
     index = found.published
     run = head.run
@@ -179,6 +181,7 @@ def _context(
         ),
         "trajectories": trajectories,
         "imported": imported,
+        "arms": arms,
         "made_at": created_at,
         "unknown": () if imported is None else imported.unknown,
         "condition_label": conditions.label,

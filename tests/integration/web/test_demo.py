@@ -1,8 +1,11 @@
 """The demo data on the list of runs: offered where there is nothing, marked, and removed by one button."""
 
+from dataclasses import replace
+
 from sqlalchemy import select, update
 
 from app.db.models import ModelEndpoint, ProblemRow, ProblemSetRow, Run
+from app.domain.protocol.restart import FreshStart
 from tests.fixtures.example_data import store_problem_set, store_run
 from tests.integration.web.conftest import Workshop
 
@@ -25,6 +28,27 @@ def test_other_problems_than_those_it_was_recorded_on_are_refused(workshop: Work
     answer = workshop.client.post("/demo/load")
     assert answer.status_code == 404
     assert "which are not here" in answer.text
+
+
+def test_recorded_arms_are_found_from_their_baseline_and_get_no_more(workshop: Workshop) -> None:
+    client, shown = workshop.client, "/runs/{}/fresh-starts"
+    with workshop.database.write() as session:
+        problem_set = session.get_one(ProblemSetRow, workshop.problem_set)
+        problems = session.scalars(select(ProblemRow).where(ProblemRow.problem_set_id == problem_set.id)).all()
+        model = session.get_one(ModelEndpoint, workshop.model)
+        alone, baseline, arm = (
+            store_run(session, problem_set, problems, model, [("A",), ("W", "A"), ("W", "W")]).id for _ in range(3)
+        )
+        session.execute(update(Run).where(Run.id.in_([alone, baseline, arm])).values(imported_from="halflife"))
+        session.execute(update(Run).where(Run.id == arm).values(baseline_run_id=baseline))
+        protocol = replace(session.get_one(Run, arm).protocol, fresh_start=FreshStart.parse("every:3"))
+        session.execute(update(Run).where(Run.id == arm).values(protocol=protocol))
+    assert f'href="{shown.format(baseline)}"' in client.get(f"/runs/{baseline}").text
+    assert f'href="{shown.format(baseline)}"' in client.get(f"/runs/{arm}").text
+    assert shown.format(alone) not in client.get(f"/runs/{alone}").text
+    page = client.get(shown.format(baseline)).text
+    assert "after every 3 debugging attempts" in page
+    assert "Start arms" not in page
 
 
 def test_it_is_marked_and_removed_and_nothing_else_is(workshop: Workshop) -> None:
