@@ -150,7 +150,7 @@ def _context(
         imported = None if head.run.imported_from is None else imported_run(session, run_id)
         created_at, _ = made_at(session, head.run)
         waits = run_waits(session, [head.run], now)
-        arms = arm_statuses(session, run_id)
+        recorded_arms = head.run.imported_from is not None and arm_statuses(session, run_id)
     found = fits.fits(counts.solved, counts.of, counts.censored)
     index = found.published
     run = head.run
@@ -181,7 +181,7 @@ def _context(
         ),
         "trajectories": trajectories,
         "imported": imported,
-        "arms": arms,
+        "recorded_arms": recorded_arms,
         "made_at": created_at,
         "unknown": () if imported is None else imported.unknown,
         "condition_label": conditions.label,
