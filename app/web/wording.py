@@ -10,7 +10,7 @@ from app.domain.metrics.survival import SolvedWithin, solved_within
 from app.domain.ports import UNKNOWN_SAMPLING, Sampling
 from app.domain.problems import Comparison, OutputComparison
 from app.domain.protocol.policy import Disclosure, History, Protocol, Start, StopOn
-from app.domain.protocol.restart import FreshStart, RestartRule
+from app.domain.protocol.restart import NO_FRESH_START, FreshStart, RestartRule
 from app.domain.text import count as count
 
 FEEDBACK = {
@@ -102,6 +102,16 @@ def plan(policy: Protocol) -> str:
     return (
         f"{first} only" if policy.attempts == 1 else f"{first}, then {count(policy.attempts - 1, 'debugging attempt')}"
     )
+
+
+def of_its_own(policy: Protocol) -> list[str]:
+    """What tells an arm or a grid's cell from its baseline; empty for most runs."""
+    named = {
+        "fresh starts": None if policy.fresh_start == NO_FRESH_START else fresh_start(policy.fresh_start),
+        "temperature": policy.temperature,
+        "top-p": policy.top_p,
+    }
+    return [f"{name}: {value}" for name, value in named.items() if value is not None]
 
 
 def attempt_name(policy: Protocol, index: int) -> str:

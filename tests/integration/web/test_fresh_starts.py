@@ -66,6 +66,10 @@ def test_from_the_form_to_the_figures(client: TestClient, engine: Engine) -> Non
     assert "t50: the baseline's curve has no t_50" in words(client.get("/runs/1/fresh-starts").text)
     finish(engine)
 
+    listed = words(client.get("/runs").text)
+    assert "fresh starts: before every attempt (pure resampling)" in listed
+    assert "fresh starts: once, after 1 debugging attempt" in listed
+    assert listed.count("fresh starts:") == 2, "of the baseline there is none"
     shown = words(client.get("/runs/1/fresh-starts").text)
     assert client.get("/runs/3/fresh-starts").text.count("Fresh starts") >= 1
     for text in [

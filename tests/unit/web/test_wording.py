@@ -6,6 +6,7 @@ from app.db.queries.decay_counts import TrajectoryGroup, count_groups
 from app.domain.metrics.decay import decay
 from app.domain.problems import Comparison, OutputComparison
 from app.domain.protocol.policy import Protocol, Start
+from app.domain.protocol.restart import FreshStart
 from app.web import wording
 
 GENERATE, DEBUG = Protocol(), Protocol(start=Start.DEBUG)
@@ -40,6 +41,12 @@ def test_a_run_from_buggy_programs_speaks_of_the_first_repair() -> None:
     assert "at the first repair" in wording.decay_sentence(decay([5, 2], 10), DEBUG)
     assert wording.attempt_name(DEBUG, 0) == "Attempt 0 · first repair"
     assert wording.attempt_name(DEBUG, 2) == "Attempt 2"
+
+
+def test_a_run_is_told_from_its_baseline() -> None:
+    assert wording.of_its_own(GENERATE) == []
+    own = Protocol(fresh_start=FreshStart.parse("every:1"), temperature=0.0, top_p=0.3)
+    assert wording.of_its_own(own) == ["fresh starts: after every debugging attempt", "temperature: 0.0", "top-p: 0.3"]
 
 
 def test_too_few_points_says_how_many_there_are_and_how_many_are_needed() -> None:
