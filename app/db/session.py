@@ -8,7 +8,9 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from sqlite3 import SQLITE_BUSY
 from sqlite3 import Connection as SqliteConnection
+from sqlite3 import OperationalError as SqliteOperationalError
 from typing import Any, TypeVar
 
 import psycopg
@@ -165,10 +167,25 @@ def _plain(error: DBAPIError) -> str:
 def _configure_sqlite(connection: DBAPIConnection, _record: ConnectionPoolEntry) -> None:
     assert isinstance(connection, SqliteConnection)  # noqa: S101 — narrows the type; the listener is SQLite's alone
     connection.isolation_level = None  # we send BEGIN ourselves, see _begin_sqlite
-    connection.execute("PRAGMA journal_mode = WAL")
+    _write_ahead(connection)
     # In WAL mode NORMAL cannot corrupt the file; a power cut may lose the last commits, a killed process none.
     connection.execute("PRAGMA synchronous = NORMAL")
     connection.execute("PRAGMA foreign_keys = ON")
+
+
+def _write_ahead(connection: SqliteConnection) -> None:
+    # The first to open a new database changes its journal. SQLite lets nobody wait for that change, whatever its
+    # timeout says: processes that start at once would fail with "database is locked".
+    deadline = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except SqliteOperationalError as error:
+            if error.sqlite_errorcode & 0xFF != SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(0.005)
+        else:
+            return
 
 
 def _note_use(_connection: DBAPIConnection | None, record: ConnectionPoolEntry) -> None:

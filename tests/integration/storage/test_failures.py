@@ -5,6 +5,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -60,6 +61,21 @@ def opened(file: Path) -> Iterator[Database]:
         database.close()
 
 
+def test_a_new_file_that_another_process_is_making_is_waited_for(tmp_path: Path) -> None:
+    # SQLite's own timeout does not hold for the change of journal with which a new file begins.
+    file = tmp_path / "new.db"
+    with (
+        closing(sqlite3.connect(file, isolation_level=None, check_same_thread=False)) as other,
+        opened(file) as database,
+    ):
+        other.execute("BEGIN IMMEDIATE")
+        ends = threading.Timer(0.3, other.execute, ["COMMIT"])
+        ends.start()
+        with database.query() as connection:
+            assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+        ends.join()
+
+
 class TestLocked:
     @pytest.fixture(autouse=True)
     def impatient(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,6 +92,13 @@ class TestLocked:
             other.execute("ROLLBACK")
             write(database, row("a"))
             assert keys(database) == ["a"]
+
+    def test_a_new_file_that_stays_locked_is_given_up(self, tmp_path: Path) -> None:
+        file = tmp_path / "new.db"
+        with opened(file) as database, closing(sqlite3.connect(file, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            with pytest.raises(StorageError, match="the database is locked"):
+                keys(database)
 
     def test_a_writer_that_has_read_first_is_not_overtaken(self, file: Path) -> None:
         with opened(file) as database, closing(sqlite3.connect(file, isolation_level=None, timeout=0)) as other:
