@@ -3,6 +3,7 @@
 import ast
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 
 from app.domain.edits.blocks import Block
 from app.domain.edits.matching import Match, Rules, revision
@@ -21,7 +22,7 @@ def essential_size(
     A slice stands in for the whole block: the bugs that the block claims are not repaired otherwise, the others are.
     Under the published code's rules every bug is repaired, so that any harmless slice passes. Slices that do not
     parse are not run, unless this Python cannot read the block's own program either: that passes, so that it is for
-    a newer one.
+    a newer one. Of those that differ in layout and comments alone the shortest is run.
     """
     withheld = match.bugs if rules is Rules.PAPER else ()
     entries = match.block.entries
@@ -30,27 +31,36 @@ def essential_size(
         part = entries[first : first + length]
         return revision(buggy, truth, part, withheld=withheld, preceding=entries[:first], rules=rules)
 
-    readable = parses(revised(0, len(entries)))
-    slices = [
-        (length, program)
-        for length in range(1, min(limit, len(entries)))
-        for first in range(len(entries) - length + 1)
-        if parses(program := revised(first, length)) or not readable
-    ]
-    for (length, _), passed in zip(slices, passes([program for _, program in slices]), strict=False):
+    readable = reading(revised(0, len(entries))) is not None
+    slices: dict[str, tuple[int, Program]] = {}
+    for length in range(1, min(limit, len(entries))):
+        for first in range(len(entries) - length + 1):
+            program = revised(first, length)
+            read = reading(program) if readable else program.content_hash()
+            if read is not None:
+                slices.setdefault(read, (length, program))
+    asked = list(slices.values())
+    for (length, _), passed in zip(asked, passes([program for _, program in asked]), strict=False):
         if passed:
             return length
     return None
 
 
-def parses(program: Program) -> bool:
-    """Whether its Python files (by name) are free of syntax errors."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # an invalid escape in somebody's program
-            for path, source in program.files.items():
-                if path.endswith(".py"):
-                    ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    return True
+def reading(program: Program) -> str | None:
+    """Hash of what Python reads: the same for programs that differ in layout and comments alone.
+
+    None where a Python file (by name) has a syntax error. Other files count as they are.
+    """
+    read = {}
+    for path, source in program.files.items():
+        read[path] = source
+        if not path.endswith(".py"):
+            continue
+        # Too deep a tree for this function, such as a long sum's, says nothing of the program: it counts by its text.
+        try:
+            with warnings.catch_warnings(), suppress(RecursionError, MemoryError):
+                warnings.simplefilter("ignore")  # an invalid escape in somebody's program
+                read[path] = ast.dump(ast.parse(source))
+        except (SyntaxError, ValueError):
+            return None
+    return Program(read).content_hash()
