@@ -1,4 +1,4 @@
-"""Tables for papers: a run, the rows of a leaderboard and a comparison as LaTeX with booktabs."""
+"""Tables for papers: a run, the rows of a leaderboard and a comparison as LaTeX, smaller where wider than a line."""
 
 from collections.abc import Iterable, Sequence
 from typing import cast
@@ -8,7 +8,7 @@ from app.domain.metrics.catalogue import Measures
 from app.domain.metrics.figures import RunFigures
 from app.web import fits, wording
 from app.web.board import BoardView, Column, Line
-from app.web.comparison import Comparison, figure_rows, points
+from app.web.comparison import Comparison, FigureCell, figure_rows, points
 from app.web.measures import figure_words
 
 _SPECIAL = {
@@ -101,7 +101,8 @@ def board_table(view: BoardView, lines: Sequence[Line], columns: Sequence[Column
     caption = f"{view.board.title}.{shown} 95 % intervals in brackets.{marked}{_caveats(lines)}"
     if any("λ" in column.label for column in columns):
         caption += f" {fits.CAVEAT}"
-    return _file([_table(caption, "halflife-board", header, rows)])
+    of = view.query.run_ids or (view.query.problem_set_id or 0,)
+    return _file([_table(caption, "-".join(["halflife-board", *map(str, of)]), header, rows)])
 
 
 def _cell(column: Column, line: Line) -> str:
@@ -114,7 +115,7 @@ def comparison_tables(found: Comparison) -> str:
     rows = [
         [
             f"{row.label}, {row.unit}" if row.unit else row.label,
-            *(f"{cell.value} ({cell.interval})" if cell.interval else cell.value for cell in row.cells),
+            *map(cell_words, row.cells),
         ]
         for row in figure_rows(found)
     ]
@@ -122,11 +123,18 @@ def comparison_tables(found: Comparison) -> str:
         f" Run {line.row.run_id} differs: {'; '.join(line.differs)}." for line in found.lines if line.differs
     )
     caption = f"Figures with 95 % intervals.{differs}{_caveats(found.lines)} {fits.CAVEAT}"
-    tables = [_table(caption, "halflife-figures", ("Figure", *found.names), rows)]
+    label = "-".join(["halflife-compared", *(str(line.row.run_id) for line in found.lines)])
+    tables = [_table(caption, label, ("Figure", *found.names), rows)]
     if found.pairs:
         header = ("Run", "Against", "Difference, points", "Gained", "Lost", "Paired", "p exact", "p mid", "p Holm")
-        tables.append(_table(sentence_of(found), "halflife-pairs", header, list(_pairs(found))))
+        tables.append(_table(sentence_of(found), f"{label}-pairs", header, list(_pairs(found))))
     return _file(tables)
+
+
+def cell_words(cell: FigureCell) -> str:
+    """A figure with its interval; where it should have one and has none, with that."""
+    said = cell.interval or cell.note.partition(":")[0] * cell.note.startswith("no interval")
+    return f"{cell.value} ({said})" if said else cell.value
 
 
 def sentence_of(found: Comparison) -> str:
@@ -166,6 +174,7 @@ def _table(caption: str, label: str, header: Sequence[str], rows: Sequence[Seque
             r"  \centering",
             rf"  \caption{{{tex(caption)}}}",
             rf"  \label{{tab:{label}}}",
+            r"  \begin{adjustbox}{max width=\linewidth}",
             rf"  \begin{{tabular}}{{l{'r' * (len(header) - 1)}}}",
             r"    \toprule",
             "    " + " & ".join(tex(name) for name in header) + r" \\",
@@ -173,10 +182,11 @@ def _table(caption: str, label: str, header: Sequence[str], rows: Sequence[Seque
             *(f"    {line}" for line in lines),
             r"    \bottomrule",
             r"  \end{tabular}",
+            r"  \end{adjustbox}",
             r"\end{table}",
         ]
     )
 
 
 def _file(tables: Sequence[str]) -> str:
-    return "% By Halflife; needs \\usepackage{booktabs}.\n" + "\n\n".join(tables) + "\n"
+    return "% By Halflife; needs \\usepackage{booktabs,adjustbox}.\n" + "\n\n".join(tables) + "\n"

@@ -104,9 +104,9 @@ def figure_words(found: Estimate, unit: str) -> tuple[str | None, str, str]:
     None where there is nothing to show but the reason. Shares are in percent.
     """
 
-    def shown(value: float | None) -> str:
+    def shown(value: float | None, missing: str) -> str:
         if value is None:
-            return "none"
+            return missing
         if unit.startswith("share"):
             return f"{100 * value:.1f}"
         if unit == "iterations":
@@ -117,4 +117,5 @@ def figure_words(found: Estimate, unit: str) -> tuple[str | None, str, str]:
     if found.estimate is None and found.status is not EstimateStatus.ONE_SIDED:
         return None, "", note
     bounded = found.low is not None or found.high is not None
-    return shown(found.estimate), f"{shown(found.low)} to {shown(found.high)}" if bounded else "", note
+    interval = f"{shown(found.low, 'no lower end')} to {shown(found.high, 'no upper end')}" if bounded else ""
+    return shown(found.estimate, "no finite value"), interval, note

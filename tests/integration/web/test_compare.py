@@ -159,7 +159,9 @@ def test_files_hold_every_figure_pair_and_problem(three: Workshop) -> None:
 def test_tables_and_a_methods_section_of_a_comparison(three: Workshop) -> None:
     tables = three.client.get("/api/compare/latex?runs=1,2,3").text
     assert r"priced, run 1 & free, run 2 & +50.0 (+28.3 to +65.1) & 15 & 0 & 30 &" in tables
-    assert tables.count(r"\begin{table}") == 2
+    assert tables.count(r"\begin{table}") == tables.count(r"\begin{adjustbox}{max width=\linewidth}") == 2
+    assert r"\label{tab:halflife-compared-1-2-3}" in tables
+    assert r"\label{tab:halflife-compared-1-2-3-pairs}" in tables
     assert "Run 3 differs: feedback: first failing case of all instead of first failing visible case." in tables
     assert "Run 3: incomplete: 1 problem not finished (1 censored later)." in tables
     said = three.client.get("/api/compare/methods?runs=1,2,3").text
