@@ -200,7 +200,7 @@ def grid(run_id: RunId, as_json: JsonFlag = False) -> None:
 def list_(
     status: Annotated[RunStatus | None, typer.Option(help="Only runs that stand so.")] = None,
     search: Annotated[str | None, typer.Option(help="Part of a model's or a problem set's name.")] = None,
-    sort: Annotated[SortKey, typer.Option(help="By what they are sorted.")] = SortKey.STARTED,
+    sort: Annotated[SortKey, typer.Option(help="By what they are sorted.")] = SortKey.NEWEST,
     rising: Annotated[bool, typer.Option("--rising", help="The least first.")] = False,
     all_: Annotated[bool, typer.Option("--all", help="All of them, not the first fifty alone.")] = False,
     as_json: JsonFlag = False,

@@ -1,5 +1,6 @@
 """The list of runs: filtered, searched, sorted, fifty a page. It reads counters of the runs, never their attempts."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -21,7 +22,10 @@ PAGE = 50
 class SortKey(StrEnum):
     """What the list can be sorted by."""
 
+    NEWEST = "newest"
+    """In which order they came here: a recording by its import."""
     STARTED = "started"
+    """When they were started, where that was; by its import a recording that does not tell."""
     MODEL = "model"
     PROGRESS = "progress"
     SOLVED = "solved"
@@ -30,8 +34,16 @@ class SortKey(StrEnum):
     """Unknown costs come after all others when it falls, before them when it rises."""
 
 
-_SORTED_BY: dict[SortKey, tuple[ColumnElement[Any], type]] = {
-    SortKey.STARTED: (Run.id.expression, int),
+def _moment(text: str) -> datetime:
+    found = datetime.fromisoformat(text)
+    if found.tzinfo is None:
+        raise ValueError
+    return found.astimezone(UTC)
+
+
+_SORTED_BY: dict[SortKey, tuple[ColumnElement[Any], Callable[[str], Any]]] = {
+    SortKey.NEWEST: (Run.id.expression, int),
+    SortKey.STARTED: (Run.created_at.expression, _moment),
     SortKey.MODEL: (ModelEndpoint.name.expression, str),
     SortKey.PROGRESS: (cast(Run.trajectories_ended, Float) / Run.trajectories_total, float),
     SortKey.SOLVED: (Run.trajectories_solved.expression, int),
@@ -58,7 +70,7 @@ class RunFilter:
 class RunOrder:
     """By what the list is sorted, the newest run first among equals where it falls."""
 
-    key: SortKey = SortKey.STARTED
+    key: SortKey = SortKey.NEWEST
     falling: bool = True
 
 
@@ -195,13 +207,13 @@ def _behind(key: ColumnElement[Any], falling: bool, run_id: int, value: Any) -> 
     return or_(key > value, and_(key == value, Run.id > run_id))
 
 
-def _cursor(text: str, kind: type) -> tuple[int, Any]:
+def _cursor(text: str, kind: Callable[[str], Any]) -> tuple[int, Any]:
     run_id, _, value = text.partition("~")
     try:
         if not _is_whole(run_id) or int(run_id) > LARGEST_ID or "\0" in value:
             raise ValueError
         return int(run_id), kind(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         raise InputError("after: must be the next_after of a page in the same order") from None
 
 

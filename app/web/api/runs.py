@@ -453,7 +453,7 @@ def list_runs(
     model_id: Annotated[int | None, Query(ge=1, le=LARGEST_ID)] = None,
     problem_set: str | None = None,
     search: str | None = None,
-    sort: queries.SortKey = queries.SortKey.STARTED,
+    sort: queries.SortKey = queries.SortKey.NEWEST,
     falling: bool = True,
     after: str | None = None,
 ) -> RunListOut:

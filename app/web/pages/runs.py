@@ -52,7 +52,7 @@ def list_runs(
         problem_set=problem_set.replace("\0", "") or None,
         search=search.replace("\0", "").strip()[:200] or None,
     )
-    key = SortKey(sort) if sort in set(SortKey) else SortKey.STARTED
+    key = SortKey(sort) if sort in set(SortKey) else SortKey.NEWEST
     order = RunOrder(key, falling=direction != "up")
     with state.db.read() as session:
         page = queries.list_runs(session, narrowed, order, after or None)
@@ -174,7 +174,7 @@ class _Address:
             "model": self._narrowed.endpoint_id,
             "problem_set": self._narrowed.problem_set,
             "search": self._narrowed.search,
-            "sort": None if order.key is SortKey.STARTED else order.key.value,
+            "sort": None if order.key is SortKey.NEWEST else order.key.value,
             "direction": None if order.falling else "up",
             "after": after,
         }

@@ -1,6 +1,7 @@
 """The list of runs beyond one page, and narrowed."""
 
 import re
+from datetime import timedelta
 from html import unescape
 
 import pytest
@@ -27,7 +28,7 @@ def many(workshop: Workshop) -> Workshop:
                 judge_version=1,
                 subset=None,
                 status=RunStatus.CANCELLED if number % 10 == 9 else RunStatus.COMPLETED,
-                created_at=EPOCH,
+                created_at=EPOCH + timedelta(minutes=7 * number % 11),
                 trajectories_total=3,
                 trajectories_ended=number % 4,
                 trajectories_solved=number % 3,
@@ -65,7 +66,7 @@ def test_older_runs_follow_on_the_next_page(many: Workshop) -> None:
 
 
 @pytest.mark.parametrize("direction", ["down", "up"])
-@pytest.mark.parametrize("key", ["started", "model", "progress", "solved", "tokens", "cost"])
+@pytest.mark.parametrize("key", ["newest", "started", "model", "progress", "solved", "tokens", "cost"])
 def test_every_order_goes_through_all_runs_once(many: Workshop, key: str, direction: str) -> None:
     address: str | None = f"/runs?sort={key}&direction={direction}"
     seen: list[int] = []
@@ -81,7 +82,8 @@ def test_every_order_goes_through_all_runs_once(many: Workshop, key: str, direct
 def sorted_by(number: int, key: str) -> object:
     """What the fixture gave a run of this number; an unknown cost is below every known one."""
     return {
-        "started": number,
+        "newest": number,
+        "started": 7 * (number - 1) % 11,
         "model": "repair-search" if number == 1 else "priced",
         "progress": (number - 1) % 4,
         "solved": (number - 1) % 3,
@@ -90,9 +92,12 @@ def sorted_by(number: int, key: str) -> object:
     }[key]
 
 
-@pytest.mark.parametrize("after", ["x", "1", "1~x", f"{10**12}~1", "1~%00"])
+@pytest.mark.parametrize(
+    "after", ["x", "1", "1~x", f"{10**12}~1", "1~%00", "1~2026-03-01 12:00", "1~0001-01-01 00:00%2B23:00"]
+)
 def test_a_cursor_of_another_order_is_refused(many: Workshop, after: str) -> None:
     assert many.client.get(f"/runs?sort=tokens&after={after}").status_code == 400
+    assert many.client.get(f"/runs?sort=started&after={after}").status_code == 400
 
 
 @pytest.mark.parametrize(
