@@ -1,7 +1,8 @@
 """Questions about Python source that are answered from its syntax tree. Pure: nothing is executed."""
 
 import ast
-import warnings
+
+from app.domain import syntax
 
 
 class Unparsable(ValueError):
@@ -14,10 +15,7 @@ def parse(source: str) -> ast.Module:
     Raises Unparsable for a syntax error, for NUL bytes and lone surrogates, and for code nested too deep.
     """
     try:
-        with warnings.catch_warnings():
-            # An invalid escape such as "\d" in somebody's data set is no business of this process.
-            warnings.simplefilter("ignore")
-            return ast.parse(source)
+        return syntax.parse(source)
     except SyntaxError as error:
         where = f" (line {error.lineno} of the source)" if error.lineno else ""
         raise Unparsable(f"{error.msg}{where}") from error

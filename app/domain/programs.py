@@ -2,9 +2,10 @@
 
 import ast
 import hashlib
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
+
+from app.domain.syntax import parse
 
 SOLUTION_PATH = {"python": "solution.py"}
 MOST_PARSED = 100_000
@@ -50,9 +51,7 @@ def _syntax(source: str) -> str:
     if len(source) <= MOST_PARSED:
         # NUL and surrogates are ValueErrors; a chain of a hundred thousand operators ends in one of the last two.
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                return ast.dump(ast.parse(source))
+            return ast.dump(parse(source))
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             pass
     return "\n".join(line.rstrip() for line in source.rstrip().splitlines())

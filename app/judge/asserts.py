@@ -6,6 +6,7 @@ from dataclasses import replace
 from app.domain.errors import InputError, SandboxError
 from app.domain.ports import End, ExecutionOutcome
 from app.domain.problems import AssertTests
+from app.domain.syntax import parse
 from app.domain.verdicts import FirstFailure, Judgement, Verdict
 from app.judge import evidence
 from app.judge.styles import Question, check_prelude
@@ -31,7 +32,7 @@ def judge(question: Question, tests: AssertTests) -> Judgement:
     """
     source = _source(tests)
     visible_total = len(tests.visible)
-    in_code = _count_asserts(ast.parse(source))
+    in_code = _count_asserts(parse(source))
     outcome = question.run(replace(question.execution(), tester=source, prelude=tests.prelude))
     if outcome.compile_error is not None:
         return evidence.compile_failure(outcome, total=in_code, visible_total=visible_total)
@@ -88,7 +89,7 @@ def _source(tests: AssertTests) -> str:
 
 def _parse(tests: AssertTests) -> ast.Module:
     try:
-        return ast.parse(_source(tests))
+        return parse(_source(tests))
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise InputError(f"tests: the code does not compile: {error}") from error
 
@@ -99,6 +100,6 @@ def _count_asserts(tree: ast.AST) -> int:
 
 def _normal(check: str) -> str:
     try:
-        return ast.unparse(ast.parse(check))
+        return ast.unparse(parse(check))
     except (SyntaxError, ValueError, RecursionError):
         return check.strip()

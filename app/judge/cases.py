@@ -10,6 +10,7 @@ from app.domain.errors import InputError, SandboxError
 from app.domain.ports import Answer, End, Execution, ExecutionOutcome
 from app.domain.problems import Case, CaseTests, Comparison, Limits
 from app.domain.programs import Program
+from app.domain.syntax import parse
 from app.domain.verdicts import Judgement, Verdict
 from app.judge import evidence
 from app.judge.case_results import SHOWN, CaseResult, decide
@@ -50,7 +51,7 @@ def _check_checker(tests: CaseTests) -> None:
     if tests.checker is None:
         return
     try:
-        tree = ast.parse(tests.checker)
+        tree = parse(tests.checker)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise InputError(f"tests: the checker does not compile: {error}") from error
     if not any(isinstance(node, ast.FunctionDef) and node.name == CHECKER for node in tree.body):

@@ -8,6 +8,7 @@ from app.domain.errors import InputError
 from app.domain.ports import Execution, ExecutionOutcome
 from app.domain.problems import Limits
 from app.domain.programs import Program
+from app.domain.syntax import parse
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,7 @@ class Question:
 def check_prelude(prelude: str, called: str | None = None) -> None:
     """Refuse a prelude that does not compile, or does not define the function that is called. Raises InputError."""
     try:
-        tree = ast.parse(prelude)
+        tree = parse(prelude)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise InputError(f"tests: the prelude does not compile: {error}") from error
     if called is not None and not any(isinstance(one, ast.FunctionDef) and one.name == called for one in tree.body):

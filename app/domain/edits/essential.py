@@ -1,13 +1,13 @@
 """How much of a block is needed: the shortest contiguous slice of its entries that does what the block does. Pure."""
 
 import ast
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 
 from app.domain.edits.blocks import Block
 from app.domain.edits.matching import Match, Rules, revision
 from app.domain.programs import Program
+from app.domain.syntax import parse
 
 Oracle = Callable[[Sequence[Program]], Iterable[bool]]
 """Judges a batch: for each program, in order, whether it passes all tests. The programs of a batch may run side by
@@ -58,9 +58,8 @@ def reading(program: Program) -> str | None:
             continue
         # Too deep a tree for this function, such as a long sum's, says nothing of the program: it counts by its text.
         try:
-            with warnings.catch_warnings(), suppress(RecursionError, MemoryError):
-                warnings.simplefilter("ignore")  # an invalid escape in somebody's program
-                read[path] = ast.dump(ast.parse(source))
+            with suppress(RecursionError, MemoryError):
+                read[path] = ast.dump(parse(source))
         except (SyntaxError, ValueError):
             return None
     return Program(read).content_hash()

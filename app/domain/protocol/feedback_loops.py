@@ -14,6 +14,7 @@ import ast
 from app.domain.codec import CodecError, decode, encode, readable
 from app.domain.problems import AssertTests, CaseTests, Problem, StdinTests
 from app.domain.protocol.policy import Disclosure
+from app.domain.syntax import parse
 from app.domain.verdicts import Judgement, Verdict
 
 SAMPLE_CASES = 3
@@ -106,7 +107,7 @@ def _parameters(signature: str, entry_point: str) -> list[str]:
     owner, _, name = entry_point.rpartition(".")
     for text in (signature, f"{signature.rstrip()} pass"):
         try:
-            module = ast.parse(text)
+            module = parse(text)
         except (SyntaxError, ValueError):
             continue
         for node in ast.walk(module):

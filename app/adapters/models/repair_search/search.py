@@ -11,6 +11,7 @@ from app.adapters.models.repair_search.source import Edit, Source
 from app.adapters.models.repair_search.statement_edits import STATEMENT_EDITS
 from app.domain.errors import ModelRejected, ModelUnavailable, SandboxError
 from app.domain.ports import ModelReply, ModelRequest, Sandbox
+from app.domain.syntax import parse
 
 _UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 """What `ast.parse` raises for text that is no program: bad syntax, NUL or a surrogate, nesting too deep."""
@@ -82,7 +83,7 @@ def _edits(source: Source) -> Iterator[Edit]:
 def _tree(text: str) -> str | None:
     """The program's syntax tree as text, without positions; None where it is no program."""
     try:
-        return ast.dump(ast.parse(text))
+        return ast.dump(parse(text))
     except _UNREADABLE:
         return None
 

@@ -5,6 +5,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from app.domain.syntax import parse
+
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 _ATOMS = (
@@ -47,7 +49,7 @@ class Source:
     """
 
     def __init__(self, text: str) -> None:
-        self.tree = ast.parse(text)
+        self.tree = parse(text)
         self.bytes = text.encode()
         # The tokenizer's lines end with \n, \r\n or \r, and so do those of bytes; text would also break at \f and more.
         starts = [0]
