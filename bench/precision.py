@@ -66,14 +66,14 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         db = Database(f"sqlite:///{folder}/halflife.db")
         migrate(db)
-        ours, theirs, scored, cut = Took(), Took(), [], 0.0
+        ours, theirs, scored, left = Took(), Took(), [], 0.0
         for number, item in enumerate(items, 1):
             with timed(ours), BubblewrapSandbox(SLOTS) as sandbox:
                 judge = Watched(db, sandbox)
                 scored.append(score(db, judge, *item))
             with timed(theirs):
                 seconds = scored[-1].cpu_seconds * NEAR_LIMIT[1]
-                cut += bare(judge.asked, harness, seconds) * (item[0].limits.cpu_seconds - seconds)
+                left += bare(judge.asked, harness, seconds) * (item[0].limits.cpu_seconds - seconds)
             print(f"{number} of {len(items)}: {ours.wall:.0f} s, {theirs.wall:.0f} s", file=sys.stderr, flush=True)
         db.close()
     programs = [one.programs for one in scored]
@@ -84,7 +84,7 @@ def main() -> None:
     show(f"scored in bubblewrap, {SLOTS} slots", ours.wall, "s", f"{ours.cpu:.1f} s of CPU time")
     ratios = f"{theirs.wall / ours.wall:.1f} × longer, {theirs.cpu / ours.cpu:.1f} × the CPU time"
     show("the same programs in fresh interpreters, one by one", theirs.wall, "s", ratios)
-    whole = theirs.wall + cut
+    whole = theirs.wall + left
     show("the same, cut at their problems' own limits", whole, "s", f"{whole / ours.wall:.1f} × longer (aim ≥ 2)")
 
 
